@@ -35,8 +35,8 @@ class Command(NamedTuple):
 
     def loaded(self) -> Callable[[Any], int]:
         """Return the function, whose module is imported for it."""
-        found: Callable[[Any], int] = import_module(self.module, __name__).run
-        return found
+        run: Callable[[Any], int] = import_module(self.module, __name__).run
+        return run
 
 
 COMMANDS: dict[str, Command] = {

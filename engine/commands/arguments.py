@@ -127,23 +127,23 @@ def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:
             why, remedy = kind.gone[name]
             raise BadValue(name, why, remedy.format(command=command))
     # Intermixed: files may stand before, between and after options.
-    given = Parser(command, kind).parse_intermixed_args(_with_joined_numbers(arguments))
-    return _instance(kind, vars(given))
+    typed = Parser(command, kind).parse_intermixed_args(_with_joined_numbers(arguments))
+    return _instance(kind, vars(typed))
 
 
-def refuse_given(settings: Any, names: Sequence[str], where: str, why: str, remedy: str) -> None:
+def refuse_used(settings: Any, names: Sequence[str], where: str, why: str, remedy: str) -> None:
     """Refuse the first of these options whose value is not its default."""
-    for name, written in given_options(settings):
+    for name, written in used_options(settings):
         if name in names:
             raise BadValue(f"{written} {where}", why, remedy)
 
 
-def given_options(settings: Any) -> Iterator[tuple[str, str]]:
+def used_options(settings: Any) -> Iterator[tuple[str, str]]:
     """Yield the names of arguments whose values are not their defaults, and how each is written."""
     for known in fields(settings):
         value, metadata = getattr(settings, known.name), known.metadata
         if "group" in metadata:
-            yield from given_options(value)
+            yield from used_options(value)
         for name, made in metadata.get("fields_of", {}).items():
             if value.get(name, made.default) != made.default:
                 yield name, _written(made)[0][0]
@@ -151,15 +151,15 @@ def given_options(settings: Any) -> Iterator[tuple[str, str]]:
             yield known.name, "".join(_written(known)[0][:1])
 
 
-def _instance(kind: type[T], given: dict[str, object]) -> T:
+def _instance(kind: type[T], typed: dict[str, object]) -> T:
     values: dict[str, object] = {}
     for known in fields(kind):  # type: ignore[arg-type]
         if "group" in known.metadata:
-            values[known.name] = _instance(known.metadata["group"], given)
+            values[known.name] = _instance(known.metadata["group"], typed)
         elif "fields_of" in known.metadata:
-            values[known.name] = {name: given[name] for name in known.metadata["fields_of"] if name in given}
-        elif known.name in given:
-            value = given[known.name]
+            values[known.name] = {name: typed[name] for name in known.metadata["fields_of"] if name in typed}
+        elif known.name in typed:
+            value = typed[known.name]
             values[known.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
 

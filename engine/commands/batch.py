@@ -59,7 +59,7 @@ def run(settings: BatchSettings) -> int:
             if left:
                 # Loaded only with --scheduler: Dask's part takes a tenth of a second.
                 dask = "engine.commands.batch_dask"
-                batch.run(replace(plan, files=left), lambda *given: import_module(dask).run(*given))
+                batch.run(replace(plan, files=left), lambda *work: import_module(dask).run(*work))
     except DeviceFault as error:
         fault = error
         known = {finished.file.names for finished in outcomes}
@@ -142,7 +142,7 @@ def _file(finished: Finished, *, on_cluster: bool) -> dict[str, object]:
         "failure": "" if finished.error is None else str(finished.error),
         "verification": None if finished.verification is None else asdict(finished.verification),
         **({"machine": finished.machine} if on_cluster and finished.machine else {}),
-        **finished.found,
+        **finished.facts,
         "clipped": 0.0 if finished.clipped is None else finished.clipped.share,
         "notes": list(finished.notes),
     }
@@ -152,7 +152,7 @@ FORMAT, VERSION = "haloscope-batch", 1
 
 
 def _about(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
-    mask, step = plan.how.mask, plan.how.asked.filter
+    mask, step = plan.how.mask, plan.how.request.filter
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -175,10 +175,10 @@ def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
     lines, each = [], []
     for file, action, why in files:
         each.append({"input": file.source, "output": file.target, "action": action, "why": why})
-        said = f"{file.source} -> {file.target}"
+        words = f"{file.source} -> {file.target}"
         if action == "refuse":
-            said = why if file.source in why else f"{file.source}: {why}"
-        lines.append(f"{action} {said}")
+            words = why if file.source in why else f"{file.source}: {why}"
+        lines.append(f"{action} {words}")
     lines += [f"leave out {file.source}: {file.target} is there" for file in plan.skipped]
     counts = f"{to_do} of {total} would be {plan.how.done} into {plan.out or '.'} on {plan.device.title}"
     lines.append(f"{counts}, {skipped} left out, {refused} refused; nothing was written")

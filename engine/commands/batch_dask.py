@@ -52,11 +52,11 @@ def run(batch: Batch, plan: BatchPlan) -> None:
             errors = [None if future.status == "finished" else future.exception() for future in sent]
         except (OSError, CancelledError, asyncio.CancelledError):
             raise (CancelledError() if batch.is_stopped else scheduler.lost()) from None
-        found: list[Finished] = []
+        outcomes: list[Finished] = []
         for file, error in zip(group.files, errors, strict=True):
             if error is None:
                 # The worker's copy of a file is another object.
-                found.append(replace(next(done), file=file))
+                outcomes.append(replace(next(done), file=file))
             elif not isinstance(error, killed):
                 raise (scheduler.unable(error) if client.status == "running" else scheduler.lost()) from error
             elif is_alone:
@@ -64,8 +64,8 @@ def run(batch: Batch, plan: BatchPlan) -> None:
                 raise EngineError("Its worker ended each time that it was tried", "it was killed", remedy)
             else:
                 deadly.append(file)
-        batch.written += sum(one.error is None for one in found)
-        group.write = lambda: found
+        batch.written += sum(one.error is None for one in outcomes)
+        group.write = lambda: outcomes
 
     # A file in the folder for the results: a worker that does not see it would write to a disk of its own.
     # What a killed process leaves of it is removed by the next one (`engine.files.atomic_write`).

@@ -55,7 +55,7 @@ class Finished:
     error: EngineError | None = None
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
-    found: Mapping[str, object] = field(default_factory=dict)  # by an operation, for JSON
+    facts: Mapping[str, object] = field(default_factory=dict)  # for JSON: what an operation returned
     clipped: Clipped | None = None  # how much of the result is, where some can be
     # What filtered it, where there is a result: the key of a variant, titles of devices, the machine's name.
     variant: str = ""
@@ -166,10 +166,10 @@ class OpenedJob:
         self, result: PictureResult, verification: Verification | None, values: np.ndarray
     ) -> Encoded:
         data, notes = self.how.encoded(result, self.opened.picture, self.file.target, self.file.saved_as)
-        found = {**self.how.facts(self.call), **result.found} if result.found else {}
+        facts = {**self.how.facts(self.call), **result.answer} if result.answer else {}
         clipped = self.how.clipped(self.call, self.opened, values)
         ran = self.call.choice.variant.key, titles(self.call.devices), platform.node()
-        return data, Finished(self.file, None, notes, verification, found, clipped, *ran)
+        return data, Finished(self.file, None, notes, verification, facts, clipped, *ran)
 
 
 BAND_BYTES = 2 << 20  # bytes of float32 results: they stay in the caches of a core until they are converted
@@ -341,9 +341,9 @@ class Batch:
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
-            asked = InStream(job.call, job.result_array())
-            task.write = lambda: self._write(*job.verified_and_encoded(asked.out))
-            return asked
+            streamed = InStream(job.call, job.result_array())
+            task.write = lambda: self._write(*job.verified_and_encoded(streamed.out))
+            return streamed
 
         files = ([file] for file in plan.files)
         if not is_streamed(plan):
@@ -351,7 +351,7 @@ class Batch:
             return
         self.through(
             in_stream, threads, files, takers=threads, stream=Stream, dropped=lambda task: task.loan.close(),
-            alone=lambda asked: asked.request.filter(asked.out),
+            alone=lambda streamed: streamed.request.filter(streamed.out),
         )  # fmt: skip
 
     def _in_bands(self, how: PictureWork, task: FileTask) -> None:
@@ -383,7 +383,7 @@ class Batch:
     def _write(self, data: bytes | memoryview, finished: Finished) -> Sequence[Finished]:
         # The count is true where the process is ended.
         with interrupts.undivided():
-            # A process that has ended may have written it, and not said so.
+            # A process that has ended may have written it, and not reported it.
             write_result(data, finished.file, may_be_there=watched.plan is not None)
             self.written += 1
         return [finished]
@@ -401,7 +401,7 @@ def is_streamed(plan: BatchPlan) -> bool:
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:
     """Write a result whole, or not at all; the very same one that `may_be_there` is left as it is."""
     make_folder(os.path.dirname(file.target) or ".", with_parents=True)
-    # Asked again: another program may have written it since the batch began, hours ago.
+    # Checked again: another program may have written it since the batch began, hours ago.
     if not file.replaces and (why_not := why_not_new(file.target)):
         if may_be_there and Path(file.target).read_bytes() == data:
             return

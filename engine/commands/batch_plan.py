@@ -131,7 +131,7 @@ def files_for(
     whole picture is refused. A link beside its picture is a picture too, as its name is another; a link to a
     folder is not followed, which `on_note` reports.
     """
-    found: list[PictureFile] = []
+    files: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
     sources: dict[str, tuple[str, str]] = {}
     for source, name in _sources(settings.inputs, settings, on_note):
@@ -153,8 +153,8 @@ def files_for(
         if refusal is None:
             seen_targets[real_target] = source
         is_done = is_done and refusal is None
-        found.append(PictureFile(source, target, saved_as, refusal, settings.overwrite, in_parts, is_done))
-    return found
+        files.append(PictureFile(source, target, saved_as, refusal, settings.overwrite, in_parts, is_done))
+    return files
 
 
 def _sources(
@@ -162,18 +162,18 @@ def _sources(
 ) -> Iterator[tuple[str, str]]:
     """Yield each file with its name below the folder for the results."""
     own_results, suffixes = os.path.realpath(settings.out), (*opened_suffixes(), *SUFFIXES)
-    for given in inputs:
-        if is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
+    for source in inputs:
+        if is_unmatched_pattern(source) and (matches := sorted(glob.glob(source, recursive=True))):
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
             yield from _sources(matches, settings, on_note)
             continue
-        if not os.path.isdir(given) or kind_of(given) == "zarr":
-            yield given, os.path.basename(os.path.normpath(given))
+        if not os.path.isdir(source) or kind_of(source) == "zarr":
+            yield source, os.path.basename(os.path.normpath(source))
             continue
-        found: list[str] = []
+        paths: list[str] = []
         unread: list[OSError] = []
         # Left to itself, `os.walk` passes over a folder that may not be read.
-        for parent, folders, files in os.walk(given, onerror=unread.append):
+        for parent, folders, files in os.walk(source, onerror=unread.append):
             named = (name for name in folders if name.endswith(".zarr"))
             stores = [name for name in named if kind_of(Path(parent, name)) == "zarr"]
             folders[:] = sorted(
@@ -187,9 +187,9 @@ def _sources(
             for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
                 on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
             known = (name for name in sorted([*files, *stores]) if Path(name).suffix.lower() in suffixes)
-            found += (os.path.join(parent, name) for name in known if not name.startswith("."))
-        found += (error.filename for error in unread)
-        yield from ((path, os.path.relpath(path, given)) for path in found)
+            paths += (os.path.join(parent, name) for name in known if not name.startswith("."))
+        paths += (error.filename for error in unread)
+        yield from ((path, os.path.relpath(path, source)) for path in paths)
 
 
 def _entry(path: str) -> str:
@@ -244,21 +244,21 @@ def _refusal(
 
 
 class _HeaderRead(Exception):
-    """The header of a picture is read and says what was asked."""
+    """The header of a picture is read, and its form is known."""
 
 
 def header_form(path: str, **limits: Any) -> Form:
     """Return a picture's form, upright, from its header alone; `limits` and errors are of `open_image`."""
-    found: list[Form] = []
+    forms: list[Form] = []
 
     def note(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
-        found.append(form)
+        forms.append(form)
         raise _HeaderRead
 
     watched.say_begun(path)
     with suppress(_HeaderRead):
         open_image(path, allocate=note, **limits)
-    return found[0]
+    return forms[0]
 
 
 def _is_same(source: str, target: str) -> bool:
@@ -289,12 +289,12 @@ def planned(settings: BatchSettings) -> BatchPlan:
     """Return the plan; refuse what is wrong with every picture. Without --dry-run the folder is made."""
     how = work_for(settings.steps, settings.saving)
     if settings.scheduler is not None:
-        asked, why = how.asked, "workers filter on their CPUs"
-        if asked.named is not None and asked.named.device is not DeviceKind.CPU:
-            what = f"--variant {asked.variant} with --scheduler"
+        request, why = how.request, "workers filter on their CPUs"
+        if request.named is not None and request.named.device is not DeviceKind.CPU:
+            what = f"--variant {request.variant} with --scheduler"
             raise BadValue(what, why, "Choose a CPU variant, or leave it out.")
-        if asked.device not in (AUTO, "cpu"):
-            raise BadValue(f"--device {asked.device} with --scheduler", why, "Leave it out.")
+        if request.device not in (AUTO, "cpu"):
+            raise BadValue(f"--device {request.device} with --scheduler", why, "Leave it out.")
         how = how.on("cpu")
     notes = [*_check(how, settings)]
     files = files_for(settings, how, notes.append)
@@ -310,7 +310,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
     if not settings.dry_run:
         make_folder(folder, with_parents=True)
     else:
-        # Of one that is not there the nearest is asked.
+        # Of one that is not there the nearest is checked.
         folder = os.path.abspath(path_text(folder))
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
@@ -321,9 +321,9 @@ def planned(settings: BatchSettings) -> BatchPlan:
         raise FileWriteError(what, error.why, "Choose another folder.") from error
     skipped, files = [file for file in files if file.is_done], [file for file in files if not file.is_done]
     # One that is filtered in bands has the machine for itself, and chooses for itself.
-    how, device, said = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
+    how, device, hints = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
-    notes = [*notes, *said, *how.saving.unused_quality(written)]
+    notes = [*notes, *hints, *how.saving.unused_quality(written)]
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
 
 
@@ -347,8 +347,8 @@ def choose_device(
 
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
-    if how.asked.named is not None or how.asked.device != AUTO:
-        return how, devices_for(how.asked.named, how.asked.device)[0], []
+    if how.request.named is not None or how.request.device != AUTO:
+        return how, devices_for(how.request.named, how.request.device)[0], []
     why: str | None = ""
     if has_driver():
         # Judged by the size of the first picture that can be opened.

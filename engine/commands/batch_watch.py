@@ -25,7 +25,7 @@ _STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHU
 
 
 class _Watched:
-    """What the processes of a batch have said; in each of them all that was said before it began.
+    """What the processes of a batch have reported; in each, all that was reported before it began.
 
     Plan and outcomes stay as they were sent until a process asks for them: the one that waits would load all
     that they are made of, in 0.1 s.
@@ -44,8 +44,8 @@ class _Watched:
     @cached_property
     def plan(self) -> tuple[Sequence[Any], Sequence[Any]] | None:
         """The files that are to be done, and those that are skipped; None before they are known."""
-        found: tuple[Sequence[Any], Sequence[Any]] | None = pickle.loads(self._plan) if self._plan else None
-        return found
+        files: tuple[Sequence[Any], Sequence[Any]] | None = pickle.loads(self._plan) if self._plan else None
+        return files
 
     @cached_property
     def outcomes(self) -> list[Any]:
@@ -86,9 +86,9 @@ class _Watched:
             os.close(lifeline)
             _pass_signals_on(child)
             # The last one may be cut off.
-            with open(reader, "rb") as said, suppress(EOFError, pickle.UnpicklingError):
+            with open(reader, "rb") as reports, suppress(EOFError, pickle.UnpicklingError):
                 while True:
-                    kind, source, content = pickle.load(said)
+                    kind, source, content = pickle.load(reports)
                     self._begun.pop(source, None)
                     if kind == "plan":
                         self._plan = content

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.commands.arguments import Settings, group, option, refuse_given, several, sides
+from engine.commands.arguments import Settings, group, option, refuse_used, several, sides
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.output import log, table
 from engine.commands.reasons import reasons, with_reason
@@ -150,9 +150,9 @@ class BenchSettings(Settings):
         """Refuse options that do not belong together, blocks without threads and pictures too large."""
         if self.chain is not None:
             names = ("operation", "set", "blocks", *_OF_MASKS)
-            refuse_given(self, names, "with --chain", "the chain has steps of its own", "Leave it out.")
+            refuse_used(self, names, "with --chain", "the chain has steps of its own", "Leave it out.")
         elif self.operation is not None:
-            refuse_given(self, _OF_MASKS, "with --operation", "it is for masks", "Leave it out.")
+            refuse_used(self, _OF_MASKS, "with --operation", "it is for masks", "Leave it out.")
         elif self.set:
             why = "it is a parameter of an operation"
             raise BadValue("--set without --operation", why, "Leave it out.")
@@ -181,13 +181,13 @@ def run(settings: BenchSettings) -> int:
 
 
 def bench_cells(settings: BenchSettings) -> Cells:
-    """Return the cells of all that is asked for: every size, mask, variant, block and layout."""
-    asked = _asked(settings)
-    step = asked[0].step
+    """Return the requested cells: every size, mask, variant, block and layout."""
+    requests = _requests(settings)
+    step = requests[0].step
     known: Sequence[AnyVariant] = CHAIN_VARIANTS if step is None else step.variants
     variants = [_named(key, step) for key in settings.variants] or tuple(known)
     sweep = Sweep(
-        asked=asked,
+        asked=requests,
         variants=variants,
         sizes=settings.sizes,
         blocks=settings.blocks or (every_block() if settings.best else ()),
@@ -203,7 +203,7 @@ def bench_cells(settings: BenchSettings) -> Cells:
         return with_reason(measured_result(job, device, plan), job, device)
 
     def concluded(results: Sequence[RunResult]) -> tuple[Mapping[str, object], str]:
-        added, best = best_found(results) if settings.best else ({}, "")
+        added, best = best_blocks(results) if settings.best else ({}, "")
         return added, "\n\n".join(filter(None, (reasons(results), best)))
 
     baseline = _named(settings.baseline, step).key if settings.baseline else on_cpu
@@ -212,9 +212,9 @@ def bench_cells(settings: BenchSettings) -> Cells:
         variants=variants,
         count=sweep.cells,
         jobs=sweep.jobs(),
-        name=lambda result: _name(result, settings, asked[0]),
+        name=lambda result: _name(result, settings, requests[0]),
         baseline=baseline,
-        asked=_asked_json(settings, sweep),
+        requested=_request_json(settings, sweep),
         without=("border",) if len(settings.layouts) > 1 else ("border", "layout"),
         measure=measure if settings.explain else measured_work,
         conclude=concluded,
@@ -222,7 +222,7 @@ def bench_cells(settings: BenchSettings) -> Cells:
     )
 
 
-def _asked(settings: BenchSettings) -> list[PictureRequest]:
+def _requests(settings: BenchSettings) -> list[PictureRequest]:
     """Return what is measured: each mask, or the operation, or the chain."""
     picture, where = settings.picture, {"device": settings.measuring.device}
     if settings.chain is not None:
@@ -240,20 +240,20 @@ def _asked(settings: BenchSettings) -> list[PictureRequest]:
 
 
 def _masks(sweep: Sweep) -> list[Mask]:
-    return [asked.filter.mask for asked in sweep.asked if asked.filter is not None]
+    return [request.filter.mask for request in sweep.asked if request.filter is not None]
 
 
-def _asked_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
+def _request_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
     """Return what is measured as plain data."""
-    asked, how = sweep.asked[0], settings.measuring
+    request, how = sweep.asked[0], settings.measuring
     if settings.chain is not None:
-        return {"request": {"chain": entry_of(asked.chain)}}
-    if (step := asked.operation) is not None:
+        return {"request": {"chain": entry_of(request.chain)}}
+    if (step := request.operation) is not None:
         parameters = step.known.read(dict(step.settings))
         return {"request": {"operation": step.operation, "settings": parameters}}
     masks = []
-    for given, mask in zip(settings.masks, _masks(sweep), strict=True):
-        weights = mask.weights.tolist() if mask is given else "random"
+    for setting, mask in zip(settings.masks, _masks(sweep), strict=True):
+        weights = mask.weights.tolist() if mask is setting else "random"
         masks.append({"rows": mask.rows, "columns": mask.columns, "name": mask.name, "weights": weights})
     measured = {
         "variants": [variant.key for variant in sweep.variants],
@@ -261,9 +261,9 @@ def _asked_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
         "masks": masks,
         "blocks": [asdict(block) for block in sweep.blocks],
         "layouts": [str(layout) for layout in sweep.layouts],
-        "border": str(asked.filter and asked.filter.border),
+        "border": str(request.filter and request.filter.border),
         "device": how.device, "channels": sweep.channels, "dtype": sweep.dtype,
-        "result_type": asked.result_type, "seed": sweep.seed, "budget_s": how.budget,
+        "result_type": request.result_type, "seed": sweep.seed, "budget_s": how.budget,
     }  # fmt: skip
     return {"sweep": measured}
 
@@ -271,20 +271,20 @@ def _asked_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
 def _recorded(results: Sequence[RunResult], sweep: Sweep, baseline: str) -> list[RunResult]:
     """Return the recorded runs of these variants, and of the baseline, for each problem."""
     known = {mask.weights_digest: mask for mask in _masks(sweep)}
-    asked = dict.fromkeys((run.problem, known[run.weights_digest or ""]) for run in results)
+    problems = dict.fromkeys((run.problem, known[run.weights_digest or ""]) for run in results)
     # By the name of what answers: reading results loads every task.
-    found = [answer(RecordedRequest(*one), lambda step: None) for one in asked]
-    for note in dict.fromkeys(one.note for one in found if one.note):
+    answers = [answer(RecordedRequest(*one), lambda step: None) for one in problems]
+    for note in dict.fromkeys(one.note for one in answers if one.note):
         log(note)
     wanted = {baseline, *(variant.key for variant in sweep.variants)}
     # Several problems may have the same nearest one.
-    return list({id(run): run for one in found for run in one.runs if run.variant in wanted}.values())
+    return list({id(run): run for one in answers for run in one.runs if run.variant in wanted}.values())
 
 
-def _name(result: Measurement[Any], settings: BenchSettings, asked: PictureRequest) -> str:
+def _name(result: Measurement[Any], settings: BenchSettings, request: PictureRequest) -> str:
     """Return what the progress calls a run."""
     if settings.chain is not None:
-        what = asked.chain.title or asked.chain.text
+        what = request.chain.title or request.chain.text
     else:
         what = result.problem.operation_text if settings.operation else f"mask {mask_text(result)}"
     block = f" {result.block}" if result.block else ""
@@ -306,10 +306,10 @@ def _named(key: str, step: MaskStep | OperationStep | None) -> AnyVariant:
     return variant(key_of_filter(key), takes_auto=False)
 
 
-def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
+def best_blocks(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
     """Return the best blocks as plain data and as text."""
-    found = fastest_blocks(results)
-    if not found:
+    fastest = fastest_blocks(results)
+    if not fastest:
         with_block = [result for result in results if result.block is not None]
         why = "each kernel has a time with one block only. Name several with --blocks."
         if any(result.is_proven and result.device == SIMULATOR for result in with_block):
@@ -318,7 +318,7 @@ def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
             why = "no kernel with blocks has a time. The table says why; a GPU is needed."
         return {"best_blocks": []}, f"No best block: {why}"
     rows, document = [], []
-    for result in found:
+    for result in fastest:
         picture, mask = result.problem.picture_text, mask_text(result)
         words = found_words(result, results, variant(result.variant).default_block)
         rows.append([f"{result.variant}{layout_suffix(result)}", f"{picture}, mask {mask}", words])

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from textwrap import indent
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, given_options, group, option, refuse_given
+from engine.commands.arguments import Settings, group, option, refuse_used, used_options
 from engine.commands.output import log_notes, print_one, table
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
@@ -81,21 +81,21 @@ class CodeSettings(Settings):
             if self.variant is not None:
                 why = "the slides show every kernel"
                 raise BadValue(f"--story with {self.variant}", why, "Leave one of the two out.")
-            refuse_given(self, _OF_A_KERNEL, "with --story", "it is for one kernel", "Leave it out.")
+            refuse_used(self, _OF_A_KERNEL, "with --story", "it is for one kernel", "Leave it out.")
         if self.diff is None:
             needed = "without --diff", "it shows two kernels", "Add --diff OTHER."
-            refuse_given(self, ("side_by_side",), *needed)
+            refuse_used(self, ("side_by_side",), *needed)
             if self.story is None:
                 why = "times are shown beside a difference"
-                refuse_given(self, ("results",), "without --diff", why, "Add --diff OTHER.")
+                refuse_used(self, ("results",), "without --diff", why, "Add --diff OTHER.")
 
     @property
     def form(self) -> ListingForm | None:
-        """The listing that is asked for; None: the source."""
+        """The requested listing; None: the source."""
         return ListingForm.PTX if self.ptx else ListingForm.SASS if self.sass else None
 
     @property
-    def asked(self) -> KernelPurpose:
+    def purpose(self) -> KernelPurpose:
         """What the kernel is for."""
         settings = parameters_from(self.set)
         return KernelPurpose(mask=self.mask, **vars(self.picture), block=self.block, settings=settings)
@@ -106,9 +106,9 @@ def run(settings: CodeSettings) -> int:
     results = [result for path in settings.results for result in results_in_file(path)]
     if settings.story is not None:
         return _write_story(settings, settings.story, results)
-    example = example_of(variant_named(settings.variant or ""), settings.asked)
+    example = example_of(variant_named(settings.variant or ""), settings.purpose)
     if settings.diff is not None:
-        other = example_of(variant_named(settings.diff), settings.asked)
+        other = example_of(variant_named(settings.diff), settings.purpose)
         measured = measured_difference(results, example.variant.key, other.variant.key)
         diff = replace(kernel_diff(example, other, settings.form, settings.arch), measured=measured)
         log_notes(_unused(settings, (example, other)))
@@ -143,12 +143,12 @@ def run(settings: CodeSettings) -> int:
 def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
     """Return a sentence for each option that changes none of these kernels."""
     used = {name for example in examples for name in example.depends_on}
-    given = dict(given_options(settings))
+    written = dict(used_options(settings))
     notes = [
-        f"{given[name]} was not used: {' and '.join(one.variant.key for one in examples)} "
+        f"{written[name]} was not used: {' and '.join(one.variant.key for one in examples)} "
         f"do{'es' * (len(examples) == 1)} not depend on it."
         for name in _DEPENDED_ON
-        if name in given and name not in used
+        if name in written and name not in used
     ]
     if settings.form is None and settings.arch != DEFAULT:
         notes.append("--arch was not used: it is for --ptx and --sass.")
@@ -170,7 +170,7 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
 
 def listing_document(kernels: Sequence[Listing]) -> dict[str, object]:
     """Return the listings of a variant's kernels, with their counts."""
-    found = []
+    documents = []
     for one in kernels:
         counts, taps = one.counts, one.counts.taps
         per_tap = taps and {
@@ -195,8 +195,8 @@ def listing_document(kernels: Sequence[Listing]) -> dict[str, object]:
         ]
         what: dict[str, object] = {"kernel": one.kernel, "passes": list(one.passes)}
         what |= {"form": str(one.form), "architecture": one.architecture}
-        found.append(what | {"counts": counted | {"per_multiply_add": per_tap}, "lines": lines})
-    return {"kernels": found}
+        documents.append(what | {"counts": counted | {"per_multiply_add": per_tap}, "lines": lines})
+    return {"kernels": documents}
 
 
 def _measured(measured: MeasuredDifference | None) -> dict[str, object] | None:
@@ -260,7 +260,7 @@ def _beside_source(lines: Sequence[CodeLine]) -> Iterator[str]:
     before = None
     for number, line in enumerate(lines, start=1):
         source, place = line.source, ""
-        # Said once for all instructions of a line.
+        # Shown once for all instructions of a line.
         if source is not None and source != before:
             place = f"{source.path.rsplit('/', 1)[-1]}:{source.line}"
         before = source if line.kind else before

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
-from engine.commands.arguments import Settings, number, option, refuse_given, several, whole
+from engine.commands.arguments import Settings, number, option, refuse_used, several, whole
 from engine.commands.output import log, print_answer, print_one, report_interrupt, table
 from engine.course.bench import BUDGET_S, MAX_SIDE, check_device, machine_lines, measured_paper
 from engine.course.files import check_figures, excerpt_lines, sheet_of, write_paper
@@ -57,7 +57,7 @@ class CourseSettings(Settings):
         if self.paper is None and self.out is None:
             remedy = "Name a paper, or --out FOLDER for all of them."
             why = "the papers are listed, not measured"
-            refuse_given(self, ("device", "sizes", "budget", "recorded"), "without a paper", why, remedy)
+            refuse_used(self, ("device", "sizes", "budget", "recorded"), "without a paper", why, remedy)
 
 
 def run(settings: CourseSettings) -> int:

@@ -18,8 +18,8 @@ from engine.results.problem import Progress
 
 def limits_of(device: DeviceInfo, again: bool) -> tuple[dict[str, object] | None, str]:
     """Return the limits of a device for JSON and in words, kept or measured now; None and "" without any."""
-    found = _limits(device, again)
-    return (None, "") if found is None else (asdict(found), _in_words(found))
+    limits = _limits(device, again)
+    return (None, "") if limits is None else (asdict(limits), _in_words(limits))
 
 
 def _limits(device: DeviceInfo, again: bool) -> DeviceLimits | None:
@@ -30,9 +30,9 @@ def _limits(device: DeviceInfo, again: bool) -> DeviceLimits | None:
 
     if not (device.available and device.times_mean_speed):
         return None
-    found: DeviceLimits | None = None if again else answer(KeptLimits(device.key), report)
+    kept: DeviceLimits | None = None if again else answer(KeptLimits(device.key), report)
     try:
-        return found or answer(MeasureLimits(device.key), report)
+        return kept or answer(MeasureLimits(device.key), report)
     except DeviceUnavailable as error:
         log(str(error))
         return None

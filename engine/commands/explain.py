@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, group, option, refuse_given, required, sides
+from engine.commands.arguments import Settings, group, option, refuse_used, required, sides
 from engine.commands.output import print_one, table
 from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.device_list import cpu_info, listed_devices
@@ -54,12 +54,12 @@ class ExplainSection(NamedTuple):
 def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None) -> Iterator[ExplainSection]:
     """Yield every section that has something to say of a job on a device, a GPU here or not."""
     least = explained_time(job, device)
-    said = [least.sentence or str(least.not_explained)]
+    sentences = [least.sentence or str(least.not_explained)]
     if least.bounds:
-        said.append(f"Limits: {least.device}.")
+        sentences.append(f"Limits: {least.device}.")
     document = asdict(least) | {"not_explained": str(least.not_explained or "") or None}
     yield ExplainSection(
-        "time", "Least time", document, [(one.title, one.words) for one in least.bounds], said
+        "time", "Least time", document, [(one.title, one.words) for one in least.bounds], sentences
     )
     advice = LaunchAdvice(job.variant.key)
     if job.variant.has_kernels:
@@ -74,8 +74,8 @@ def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None)
         yield metrics
     if ablation is not None:
         heading = "Ablation: what each cost takes"
-        found = ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation)
-        yield ExplainSection("ablation", heading, *found)
+        parts = ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation)
+        yield ExplainSection("ablation", heading, *parts)
 
 
 def _launch(device: DeviceInfo, advice: LaunchAdvice) -> ExplainSection:
@@ -98,20 +98,20 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> ExplainSection:
     document = {**architecture, "not_compiled": advice.reason or None, "launches": kernels}
     numbers = zip(*map(launches.numbers_of, advice.launches), strict=True)
     rows = [(of_each[0].name, *(one.text for one in of_each)) for of_each in numbers]
-    said = [advice.reason] if advice.reason else list(map(launches.limit_sentence, advice.launches))
-    return ExplainSection("launch", "Launch", document, rows, said)
+    sentences = [advice.reason] if advice.reason else list(map(launches.limit_sentence, advice.launches))
+    return ExplainSection("launch", "Launch", document, rows, sentences)
 
 
 def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> ExplainSection | None:
     """Say every number of a run that needs no run: those of the model of work and of the launches."""
     result = replace(unrun(job, device, is_recorded=False), work=job.work)
     launched = Compared(replace(result, launches=tuple(one.facts for one in advice.launches) or None))
-    found = [metric for metric in metrics_of(job.problem) if metric.value(launched) is not None]
-    document = {metric.key: metric.value(launched) for metric in found}
+    metrics = [metric for metric in metrics_of(job.problem) if metric.value(launched) is not None]
+    document = {metric.key: metric.value(launched) for metric in metrics}
     # What the launches say above, memory that a kernel does not touch, and details are in JSON alone.
-    shown = [metric for metric in found if not metric.of and metric.value(Compared(result))]
+    shown = [metric for metric in metrics if not metric.of and metric.value(Compared(result))]
     rows = [(metric.title, metric.words(launched)) for metric in shown]
-    return ExplainSection("metrics", "Numbers that need no run", document, rows) if found else None
+    return ExplainSection("metrics", "Numbers that need no run", document, rows) if metrics else None
 
 
 FORMAT, VERSION = "haloscope-explain", 1
@@ -168,7 +168,7 @@ class ExplainSettings(Settings):
 def run(settings: ExplainSettings) -> int:
     """Print what each section says; return the exit status."""
     if not settings.ablate:
-        refuse_given(settings, ("device",), "without --ablate", "nothing runs", "--arch names a GPU instead.")
+        refuse_used(settings, ("device",), "without --ablate", "nothing runs", "--arch names a GPU instead.")
     step = MaskStep(mask=resolve_mask(settings.mask), border=settings.made.border)
     samples = _samples(settings)
     chosen = variant(settings.variant)
@@ -178,15 +178,15 @@ def run(settings: ExplainSettings) -> int:
     if chosen.device is DeviceKind.CUDA:
         device = launches.gpu_for(listed_devices(), settings.arch)
         job.refuse_problem(device)
-    said = list(sections(job, device, _ablation(settings, job) if settings.ablate else None))
+    explained = list(sections(job, device, _ablation(settings, job) if settings.ablate else None))
     document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
     document |= {"title": chosen.title, "block": asdict(job.block) if chosen.uses_block else None}
     document |= {"problem": job.problem.csv_columns(), "mask": numbers_of(job.constant)}
-    document |= {section.key: section.document for section in said}
+    document |= {section.key: section.document for section in explained}
     where = f", on {launches.gpu_text(device)}" if chosen.device is DeviceKind.CUDA else ""
     block = f", block {job.block}" if chosen.uses_block else ""
     parts = [f"{chosen.key}{block}{where}: {problem_text(unrun(job, device, is_recorded=False))}"]
-    parts += [f"{section.heading}\n{_lines(section)}" for section in said]
+    parts += [f"{section.heading}\n{_lines(section)}" for section in explained]
     print_one(settings.json, document, "\n\n".join(parts))
     return DONE
 
@@ -211,13 +211,13 @@ def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
     return timed
 
 
-def _lines(said: ExplainSection) -> str:
+def _lines(section: ExplainSection) -> str:
     """Return rows as a table with a heading for each launch, where there are several, and the sentences."""
-    rows, columns = list(said.rows), max(map(len, said.rows), default=0)
+    rows, columns = list(section.rows), max(map(len, section.rows), default=0)
     if columns > 2:
         rows = [("", *(f"launch {number}" for number in range(1, columns))), *rows]
     lines = table(rows[0], rows[1:]).split("\n") if rows else []
-    return "\n".join([f"  {line}" for line in lines] + list(said.sentences))
+    return "\n".join([f"  {line}" for line in lines] + list(section.sentences))
 
 
 def _samples(settings: ExplainSettings) -> np.ndarray:
@@ -225,7 +225,7 @@ def _samples(settings: ExplainSettings) -> np.ndarray:
     text = settings.picture
     if not re.fullmatch(r"\d{1,9}[xX×]\d{1,9}", text):
         where, why = f"with {text}", "it is for a picture that is a size, and a file has its own"
-        refuse_given(settings.made, ("channels", "dtype"), where, why, "Leave it out.")
+        refuse_used(settings.made, ("channels", "dtype"), where, why, "Leave it out.")
         return as_samples(open_image(text).pixels)
     width, height = sides("IMAGE|WxH", "width × height", MAX_SIDE)(text)
     made = settings.made

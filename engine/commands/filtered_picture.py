@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
 
 
 def ready(steps: StepOptions, saving: SavingOptions, form: Future[Form]) -> PictureWork:
-    """Return what the options ask for, its code loaded for the form that is known soon, if ever."""
+    """Return the requested work, its code loaded for the form that is known soon, if ever."""
     how = work_for(steps, saving)
     with suppress(CancelledError):
         load_code(how, form.result())
@@ -87,12 +87,12 @@ def save(wanted: Wanted, how: PictureWork, opened: Opened, saved_as: Format) -> 
         proof = with_reason(proof, call.job(), call.device)
     verification = None if proof is None else proof.verification
     document: dict[str, object] = {
-        **how.facts(call), **result.found, **how.document(call, proof, used),
+        **how.facts(call), **result.answer, **how.document(call, proof, used),
         "verified": proof is not None and proof.is_proven, "elapsed_ms": elapsed_ms,
         "result": None if proof is None else proof.as_json(),
     }  # fmt: skip
     why = proof.explained.words if proof and proof.explained else ""
-    lines = how.headline(call, wanted.output, used), result.found_text, _how_it_went(proof, elapsed_ms), why
+    lines = how.headline(call, wanted.output, used), result.answer_text, _how_it_went(proof, elapsed_ms), why
     return _report(wanted, how, document, lines, notes, clipped, verification)
 
 

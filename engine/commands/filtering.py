@@ -62,8 +62,8 @@ def run(settings: FilterSettings) -> int:
 
 
 def _filter(settings: FilterSettings) -> int:
-    output, asked = settings.output, settings.steps.request
-    opening = Opening(asked, settings.saving)
+    output, request = settings.output, settings.steps.request
+    opening = Opening(request, settings.saving)
     if opening.is_in_parts(settings.input, output):
         # With --overwrite too: it is read while the result is written.
         check_other_file(output, settings.input)
@@ -74,7 +74,7 @@ def _filter(settings: FilterSettings) -> int:
 
         wanted = Wanted(settings.input, output, settings.explain, settings.json)
         return save_in_bands(wanted, settings.steps, settings.saving)
-    if settings.explain and asked.device == ALL_GPUS:
+    if settings.explain and request.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
         raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")
     check_place(output)

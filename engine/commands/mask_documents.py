@@ -28,6 +28,6 @@ def program_documents(spec: str, program: str | None) -> list[dict[str, object]]
         except MaskError as error:
             return {"key": known.key, "title": known.title, "refused": str(error)}
 
-    asked = [known for known in PROGRAMS if not program or f"{known.key}-".startswith(f"{program}-")]
-    # One that is asked for alone, or is not known, may be refused.
-    return list(map(tried, asked)) if len(asked) > 1 else [entry(program or "")]
+    programs = [known for known in PROGRAMS if not program or f"{known.key}-".startswith(f"{program}-")]
+    # One that is requested alone, or is not known, may be refused.
+    return list(map(tried, programs)) if len(programs) > 1 else [entry(program or "")]

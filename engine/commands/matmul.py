@@ -68,7 +68,7 @@ def run(settings: MatmulOptions) -> int:
         jobs=product_jobs(*what, how.seed),
         name=_name,
         baseline=BASELINE,
-        asked={"request": request},
+        requested={"request": request},
     )
     return measure_cells(cells, how, json=settings.json)
 

@@ -81,7 +81,7 @@ class Cells:
     jobs: Iterable[AnyJob]
     name: Callable[[Any], str]  # what the progress calls a run
     baseline: str  # key of the variant that speed-ups are against
-    asked: Mapping[str, object]  # goes into the document
+    requested: Mapping[str, object]  # goes into the document
     without: Sequence[str] = ("border",)  # keys of columns that the printed table leaves out
     measure: Measure = measured_result  # measures one of the jobs
     conclude: Callable[[Sequence[Any]], tuple[Mapping[str, object], str]] | None = None
@@ -104,7 +104,7 @@ def measure_cells(cells: Cells, how: Measuring, *, json: bool) -> int:
         runs = compared([*results, *cells.recorded(results)], cells.baseline)
         machine = columns.machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
-        document = columns.results_document(runs, cells.baseline, machine, **cells.asked, **added)
+        document = columns.results_document(runs, cells.baseline, machine, **cells.requested, **added)
         errors: list[FileWriteError] = []
         csv = partial(columns.results_csv, runs, cells.baseline)
         for path, text in {how.out: partial(json_text, document), how.csv: csv}.items():

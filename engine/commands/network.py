@@ -71,11 +71,11 @@ def run(settings: NetworkOptions) -> int:
 
     def measure_stage(job: NetworkJob, device: DeviceInfo, plan: SamplingPlan) -> NetworkResult:
         job.refuse(device)
-        found = measured_stage(job, device.key, plan)
-        timed[id(found.result)] = found
-        if found.not_timed:
-            log(f"The layers of {found.result.variant} were not timed: {found.not_timed}")
-        return found.result
+        measured = measured_stage(job, device.key, plan)
+        timed[id(measured.result)] = measured
+        if measured.not_timed:
+            log(f"The layers of {measured.result.variant} were not timed: {measured.not_timed}")
+        return measured.result
 
     request = {
         "batches": list(settings.batches),
@@ -93,7 +93,7 @@ def run(settings: NetworkOptions) -> int:
         ),
         name=lambda result: f"{result.problem.size_text}, {result.variant}",
         baseline=BASELINE,
-        asked={"request": request | how.document},
+        requested={"request": request | how.document},
         measure=measure_stage,
         conclude=lambda results: _conclusion(
             # Of a stage that did not run there is the result alone.
@@ -107,7 +107,7 @@ def run(settings: NetworkOptions) -> int:
 def _conclusion(runs: Sequence[NetworkRun], weights: str) -> tuple[Mapping[str, object], str]:
     """Return what is added to the document and to the printed table: layers, timelines, accuracy."""
     stage, _ = chosen_stage(AUTO, "cpu")
-    found = classify(problem.DigitsRequest(stage.key, "cpu", weights), lambda step: None)
+    classified = classify(problem.DigitsRequest(stage.key, "cpu", weights), lambda step: None)
     layers = [
         {
             "batch": one.result.problem.batch,
@@ -117,12 +117,12 @@ def _conclusion(runs: Sequence[NetworkRun], weights: str) -> tuple[Mapping[str, 
         }
         for one in runs
     ]
-    accuracy: dict[str, object] = {"digits": found.digits, "accuracy": found.accuracy}
-    accuracy |= {"confusion": found.counts, "wrong": found.wrong}
+    accuracy: dict[str, object] = {"digits": classified.digits, "accuracy": classified.accuracy}
+    accuracy |= {"confusion": classified.counts, "wrong": classified.wrong}
     printed = [_layer_table(one) for one in runs if one.layers]
-    right = found.digits - len(found.wrong)
+    right = classified.digits - len(classified.wrong)
     printed.append(
-        f"Held-out digits classified correctly: {right} of {found.digits} ({found.accuracy:.1%}), "
+        f"Held-out digits classified correctly: {right} of {classified.digits} ({classified.accuracy:.1%}), "
         f"by {stage.key} on the CPU, whatever stage ran."
     )
     return {"stages": layers, "held_out": accuracy}, "\n\n".join(printed)

@@ -95,10 +95,10 @@ def report_interrupt(files: Sequence[str], done: Callable[[], str] = lambda: "")
 def _version(path: str) -> tuple[int, int] | None:
     """Return what differs once a file has been replaced; None where there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -38,9 +38,9 @@ class Opened(NamedTuple):
 
 @dataclass
 class Opening:
-    """What is asked for, and what becomes of a result: how each picture is opened for it."""
+    """The request, and what becomes of a result: how each picture is opened for it."""
 
-    asked: PictureRequest
+    request: PictureRequest
     saving: SavingOptions
 
     def open(
@@ -75,11 +75,11 @@ class Opening:
     @property
     def makes_plot(self) -> bool:
         """Whether the result is a plot, and no picture of the picture's size; any format holds it."""
-        step = self.asked.operation
+        step = self.request.operation
         return step is not None and step.known.result.name == "PLOT"
 
-    def saved_type(self, given: np.dtype) -> np.dtype:
-        """Return the sample type that the result of a picture of a type will be saved in.
+    def saved_type(self, own_type: np.dtype) -> np.dtype:
+        """Return the sample type that the result of a picture of its `own_type` will be saved in.
 
         Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
         them.
@@ -87,11 +87,11 @@ class Opening:
         if self.makes_plot:
             return np.dtype(np.uint8)
         mode, is_clipped = f"--range {self.saving.range}", self.saving.range == "clip"
-        dtype = np.dtype(DEPTH_DTYPES.get(self.saving.depth, given))
+        dtype = np.dtype(DEPTH_DTYPES.get(self.saving.depth, own_type))
         if dtype == np.float32 and not is_clipped:
             why = "a float32 result keeps its values as they are, whatever their range"
             raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
-        if self.asked.filter is not None and self.asked.result_type == "same" and not is_clipped:
+        if self.request.filter is not None and self.request.result_type == "same" and not is_clipped:
             why = "results of the picture's type are clipped where they are computed"
             raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
         return dtype
@@ -103,23 +103,23 @@ class Opening:
         what its computation needs; the result and the picture to be saved; that picture, its encoder's copies
         and the encoded file, which noise makes as large.
         """
-        asked, saved = self.asked, np.dtype(DEPTH_DTYPES.get(self.saving.depth, form.dtype))
+        request, saved = self.request, np.dtype(DEPTH_DTYPES.get(self.saving.depth, form.dtype))
         result, finished = FLOAT_BYTES * form.values, saved.itemsize * form.values
         # Results of the picture's type are in memory together with the floats that they become.
-        same = form.decoded_bytes if asked.filter is not None and asked.result_type == "same" else 0
+        same = form.decoded_bytes if request.filter is not None and request.result_type == "same" else 0
         # How many arrays of the size of a float32 result there are beside it while it is computed.
-        if asked.step is None:
+        if request.step is None:
             # The picture as float32, two results that a step reads, and what is between where samples are
             # scaled.
             copies = 4
-        elif asked.filter is None:
+        elif request.filter is None:
             # Coefficients and samples, or the picture as float32 planes.
             copies = 2
         else:
             # The picture as float32: a constant border may have a value that its type does not hold;
             # transforms are of floats; two passes over the whole picture have one of sums between them.
-            copying = asked.variant in ("cpu-fft", "cpu-separable-serial")
-            copies = 1 if asked.filter.border.takes_value or copying else 0
+            copying = request.variant in ("cpu-fft", "cpu-separable-serial")
+            copies = 1 if request.filter.border.takes_value or copying else 0
         stacked = finished if form.has_alpha else 0
         encoder = saved_as.encoder_bytes * form.pixel_count
         return form.decoded_bytes + max(

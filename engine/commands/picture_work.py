@@ -48,29 +48,29 @@ R = TypeVar("R", bound=Resolved)
 
 
 class PictureResult(NamedTuple):
-    """The picture to save, what it cannot hold, and what was found beside it, for JSON and in words."""
+    """The picture to save, what it cannot hold, and the answer beside it, for JSON and in words."""
 
     picture: Picture
     lost: tuple[str, ...] = ()
-    found: Mapping[str, object] = {}
-    found_text: str = ""
+    answer: Mapping[str, object] = {}
+    answer_text: str = ""
 
 
 @dataclass
 class PictureWork(Opening):
-    """The steps, with everything that was asked for. Its `call` is one picture with what computes it."""
+    """The requested steps, with every option. Its `call` is one picture with what computes it."""
 
     chain: str = ""  # as it was written; empty where a mask or another operation was
     merge: bool = False
     takes_own_type: bool = True  # whether the kernel may write the samples of the file
     patch: np.ndarray | None = None
-    notes: tuple[str, ...] = ()  # on what is asked for and hardly meant
+    notes: tuple[str, ...] = ()  # on what is requested and hardly meant
     _mergers: Sequence[Any] = field(default=(), init=False)
 
     @property
     def mask(self) -> Mask | None:
         """The mask, not turned, where that is all that is done."""
-        step = self.asked.filter
+        step = self.request.filter
         return None if step is None or self.chain else step.mask
 
     @property
@@ -84,10 +84,10 @@ class PictureWork(Opening):
     def name(self) -> str:
         """What is computed, in a word."""
         if self.chain:
-            return printable(self.asked.chain.title or self.chain)
-        if (operation := self.asked.operation) is not None:
+            return printable(self.request.chain.title or self.chain)
+        if (operation := self.request.operation) is not None:
             return operation.operation
-        step = self.asked.filter
+        step = self.request.filter
         return "convolution" if step is not None and step.flip else "correlation"
 
     @property
@@ -98,13 +98,13 @@ class PictureWork(Opening):
     @property
     def range(self) -> RangeMode | None:
         """What becomes of values out of range; None: the values have the range of the picture's type."""
-        if self.asked.operation is not None and not self.chain:
+        if self.request.operation is not None and not self.chain:
             return None
-        return self.asked.chain.range if self.saving.range == "clip" else self.saving.range
+        return self.request.chain.range if self.saving.range == "clip" else self.saving.range
 
     def on(self, device: str) -> "PictureWork":
         """Return the same on a device."""
-        return replace(self, asked=structs.replace(self.asked, device=device))
+        return replace(self, request=structs.replace(self.request, device=device))
 
     def encoded(
         self, result: PictureResult, picture: Picture, target: str, saved_as: Format | None
@@ -122,13 +122,13 @@ class PictureWork(Opening):
 
     def why_not_gpu(self, form: Form, pictures: int) -> str | None:
         """Return why so many pictures are filtered on the CPU, with "" where that needs no words, or None."""
-        step = self.asked.filter
+        step = self.request.filter
         if step is None or self.chain:
             # Copies take longer than short chains, and than all operations but the largest patches.
             return ""
         # The shape alone: it takes no memory.
         samples = np.broadcast_to(np.zeros((), form.dtype), (form.height, form.width, form.channels))
-        is_own = self.takes_own_type or self.asked.result_type == "same"
+        is_own = self.takes_own_type or self.request.result_type == "same"
         result = form.dtype.name if is_own else "float32"
         problem = describe_problem(samples, step.applied, step.border, step.cval, result)
         return why_not_gpu(problem, step.applied, device_named("cpu"), pictures) or None
@@ -141,7 +141,8 @@ class PictureWork(Opening):
         """
         if self.mask is None:
             return []
-        floats = replace(self, asked=structs.replace(self.asked, result_type="float32"), takes_own_type=False)
+        request = structs.replace(self.request, result_type="float32")
+        floats = replace(self, request=request, takes_own_type=False)
         opened = Opened(probe, np.dtype(np.float32))
         call = floats.call(opened)
         call.job().refuse(call.device)
@@ -158,42 +159,42 @@ class PictureWork(Opening):
         pixels = picture.pixels
         if self.saving.alpha == "filter" and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
-        asked = self._merged(np.atleast_3d(pixels))
-        return self._cheapest(asked, lambda one: PictureCall(pixels, one, self.patch), saved)
+        request = self._merged(np.atleast_3d(pixels))
+        return self._cheapest(request, lambda one: PictureCall(pixels, one, self.patch), saved)
 
     def resolved(self, samples: np.ndarray, saved: np.dtype) -> Resolved:
         """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
 
         `saved` is the type of the file for the result. `auto` chooses what can be cut.
         """
-        asked = self._merged(samples)
-        return self._cheapest(asked, lambda one: resolved_for_parts(one, samples).in_parts(), saved)
+        request = self._merged(samples)
+        return self._cheapest(request, lambda one: resolved_for_parts(one, samples).in_parts(), saved)
 
     def _merged(self, samples: np.ndarray) -> PictureRequest:
         if not self.merge:
-            return self.asked
+            return self.request
         merged: Any = import_module("engine.work.merge").merged_where_faster
-        device = devices_for(None, "cpu" if self.asked.device == AUTO else self.asked.device)[0]
-        chain, self._mergers = merged(self.asked.chain, samples.shape, samples.dtype.name, device)
-        return structs.replace(self.asked, chain=chain)
+        device = devices_for(None, "cpu" if self.request.device == AUTO else self.request.device)[0]
+        chain, self._mergers = merged(self.request.chain, samples.shape, samples.dtype.name, device)
+        return structs.replace(self.request, chain=chain)
 
-    def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R], saved: np.dtype) -> R:
-        """Return what is made where it is asked for, of `auto` where it is sooner, in the file's samples."""
-        is_open, why = asked.device == asked.variant == AUTO, None
-        if is_open and (asked.filter is None or has_driver()):
+    def _cheapest(self, request: PictureRequest, made: Callable[[PictureRequest], R], saved: np.dtype) -> R:
+        """Return what is made where it is requested, of `auto` where it is sooner, in the file's samples."""
+        is_open, why = request.device == request.variant == AUTO, None
+        if is_open and (request.filter is None or has_driver()):
             # Listing the GPUs starts the driver; that, and copies there and back, take longer than most work.
-            request = made(structs.replace(asked, device="cpu"))
-            if asked.filter is not None:
-                why = why_not_gpu(request.problem, request.constant, request.device, 1)
-                choice = request.choice
+            resolved = made(structs.replace(request, device="cpu"))
+            if request.filter is not None:
+                why = why_not_gpu(resolved.problem, resolved.constant, resolved.device, 1)
+                choice = resolved.choice
                 if why:
-                    request.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
+                    resolved.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
                 else:
-                    request = made(asked)
+                    resolved = made(request)
         else:
-            request = made(asked)
+            resolved = made(request)
         mode = self.range
-        return request.as_saved(saved, mode) if self.takes_own_type and mode is not None else request
+        return resolved.as_saved(saved, mode) if self.takes_own_type and mode is not None else resolved
 
     def what(self, call: Resolved) -> str:
         """Return what is computed, in words."""
@@ -236,7 +237,7 @@ class PictureWork(Opening):
     def measured(
         self, call: PictureCall, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
     ) -> tuple[np.ndarray, AnyResult | None, Sequence[DeviceInfo]]:
-        """Return the values, the proof and the time, if asked for, and the devices that computed them.
+        """Return the values, the proof and the time, if requested, and the devices that computed them.
 
         `on_values` is as of `measure`. Of a chain the time of each step is measured where it is recorded.
         """
@@ -282,7 +283,7 @@ class PictureWork(Opening):
     def verified(
         self, call: PictureCall, values: np.ndarray | CheckedSamples, seed: int
     ) -> Verification | None:
-        """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""
+        """Return how the values agree with the oracle, if requested; raise VerificationFailed."""
         if not self.saving.verify:
             return None
         job: AnyJob = replace(call.job(), seed=seed, affordable=AFFORDABLE_MULTIPLY_ADDS)
@@ -292,7 +293,8 @@ class PictureWork(Opening):
 
     def unused(self, call: PictureCall, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing, and for each merger."""
-        saving, asked, notes = self.saving, self.asked, [f"Merged: {one.sentence}." for one in self._mergers]
+        saving, request = self.saving, self.request
+        notes = [f"Merged: {one.sentence}." for one in self._mergers]
         variant, is_on_cpu = call.choice.variant, call.device.kind == "cpu"
         if self.merge and not notes:
             notes.append("--merge changed nothing: no linear steps are faster as one mask.")
@@ -300,12 +302,12 @@ class PictureWork(Opening):
             notes.append("--alpha was not used: the picture has no alpha.")
         if saving.memory is not None:
             notes.append("--memory was not used: this picture is filtered as a whole (--max-bytes).")
-        if asked.block is not None and not variant.uses_block:
+        if request.block is not None and not variant.uses_block:
             notes.append(f"--block was not used: {variant.key} has no block.")
-        if asked.layout is Layout.PACKED and is_on_cpu:
+        if request.layout is Layout.PACKED and is_on_cpu:
             why = f"{variant.key} runs on the CPU, where rows are always packed"
             notes.append(f"--layout was not used: {why}.")
-        if asked.device not in (AUTO, "cpu") and is_on_cpu:
+        if request.device not in (AUTO, "cpu") and is_on_cpu:
             notes.append(f"--device was not used: {variant.key} runs on the CPU.")
         if self.makes_plot and saving.depth != "keep":
             notes.append("--depth was not used: a plot has 8 bits.")
@@ -327,7 +329,7 @@ class PictureWork(Opening):
     ) -> dict[str, object]:
         """Return what ran, for JSON: of a mask the type of its results, of a chain the time of each step."""
         choice, device = call.choice, call.device
-        found: dict[str, object] = {
+        ran: dict[str, object] = {
             "variant": choice.variant.key,
             "device": ", ".join(one.key for one in used),
             "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
@@ -336,14 +338,14 @@ class PictureWork(Opening):
         if self.chain:
             steps = timed_steps(call, proof)
             each = [{"id": s.id, "title": s.title, "variant": s.variant, "kernel_ms": s.ms} for s in steps]
-            return found | {"step_times": each, "merged": [one.sentence for one in self._mergers]}
-        return found if self.mask is None else found | {"result_dtype": call.problem.result_dtype}
+            return ran | {"step_times": each, "merged": [one.sentence for one in self._mergers]}
+        return ran if self.mask is None else ran | {"result_dtype": call.problem.result_dtype}
 
 
 def work_for(steps: StepOptions, saving: SavingOptions) -> PictureWork:
-    """Return what the options ask for; an EngineError for what the operation refuses."""
-    asked, patch = steps.request, None
-    if (step := asked.operation) is not None:
+    """Return the requested work; an EngineError for what the operation refuses."""
+    request, patch = steps.request, None
+    if (step := request.operation) is not None:
         step.known.read(dict(step.settings))
         if steps.patch is not None:
             if not step.known.takes_patch:
@@ -351,13 +353,13 @@ def work_for(steps: StepOptions, saving: SavingOptions) -> PictureWork:
                 raise BadValue(what, "it takes none", "Leave it out.")
             patch = open_image(steps.patch, max_bytes=saving.max_bytes).pixels
     is_auto = steps.result_type == AUTO_TYPE
-    return PictureWork(asked, saving, steps.chain or "", steps.merge, is_auto, patch, steps.notes)
+    return PictureWork(request, saving, steps.chain or "", steps.merge, is_auto, patch, steps.notes)
 
 
 def _answered(call: PictureCall, opened: Opened, values: np.ndarray) -> PictureResult:
     """Return what becomes of the values of an operation."""
     answer, (picture, dtype) = call.answer(values), opened
-    found: dict[str, object] = {
+    document: dict[str, object] = {
         "numbers": {quantity.key: quantity.value for quantity in answer.quantities},
         "mark": None if answer.mark is None else structs.asdict(answer.mark),
         "counts": None if answer.counts is None else answer.counts.tolist(),
@@ -367,11 +369,11 @@ def _answered(call: PictureCall, opened: Opened, values: np.ndarray) -> PictureR
     words = ", ".join(f"{t if t.isupper() else t[0].lower() + t[1:]} {text}" for t, text in titled)
     drawing = import_module("engine.work.operations.patch")
     if answer.counts is not None:
-        return PictureResult(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
+        return PictureResult(Picture(drawing.histogram_picture(answer.counts)), (), document, words)
     pixels: Any = answer.picture
     if answer.mark is not None:
         scale = 1.0 if pixels.dtype == np.float32 else float(np.iinfo(pixels.dtype).max)
         pixels = drawing.marked(pixels, answer.mark, scale)
     conversion = Conversion(pixels.dtype, dtype)
     finished = conversion.picture(picture, pixels.reshape(picture.pixels.shape))
-    return PictureResult(finished, conversion.sentences(pixels.size), found, words)
+    return PictureResult(finished, conversion.sentences(pixels.size), document, words)

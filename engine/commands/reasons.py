@@ -20,5 +20,5 @@ def with_reason(result: AnyResult, job: AnyJob, device: DeviceInfo) -> AnyResult
 
 def reasons(results: Sequence[AnyResult]) -> str:
     """Return the reasons as lines, by the numbers of the runs."""
-    said = ((number, run.explained) for number, run in enumerate(results, start=1))
-    return "\n".join(f"run {number}: {explained.words}" for number, explained in said if explained)
+    numbered = ((number, run.explained) for number, run in enumerate(results, start=1))
+    return "\n".join(f"run {number}: {explained.words}" for number, explained in numbered if explained)

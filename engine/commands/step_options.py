@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.commands import arguments
-from engine.commands.arguments import OneOf, cell, fields_of, number, option, refuse_given, whole
+from engine.commands.arguments import OneOf, cell, fields_of, number, option, refuse_used, whole
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block, Layout
@@ -216,16 +216,16 @@ class StepOptions:
             why = "each step of a chain has its own"
             for options in (self, saving):
                 names = (*_CHAIN, "alpha")
-                refuse_given(options, names, "with --chain", why, "Leave it out, or write it into the chain.")
+                refuse_used(options, names, "with --chain", why, "Leave it out, or write it into the chain.")
             return
         if self.merge:
             raise BadValue("--merge", "it is for --chain", "Leave it out.")
         if self.operation is None and self.mask is None:
             why = "neither --mask nor --operation nor --chain is given"
-            given = "--mask gaussian:9:1.5, --operation median or --chain unsharp"
-            raise BadValue("nothing to do", why, f"Give {given} (`--help` lists them).")
+            examples = "--mask gaussian:9:1.5, --operation median or --chain unsharp"
+            raise BadValue("nothing to do", why, f"Give {examples} (`--help` lists them).")
         if self.operation is None:
-            refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
+            refuse_used(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
             if self.divisor is not None and self.normalize:
                 what, why = "--divisor with --normalize", "both divide the weights"
                 raise BadValue(what, why, "Give one of the two.")
@@ -235,11 +235,11 @@ class StepOptions:
             raise BadValue("--mask with --operation", why, "Give one of the two.")
         why = "it says how a mask is applied"
         for options in (self, saving):
-            refuse_given(options, (*_MASK, "range", "alpha"), "with --operation", why, "Leave it out.")
+            refuse_used(options, (*_MASK, "range", "alpha"), "with --operation", why, "Leave it out.")
 
     @cached_property
     def request(self) -> PictureRequest:
-        """The steps that are asked for, and where; an EngineError for what there is not."""
+        """The requested steps, and where; an EngineError for what there is not."""
         if self.chain is not None:
             chain = import_module("engine.work.chain_files").chain_named(self.chain)
             return of_chain(chain, **self.where)

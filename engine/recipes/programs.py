@@ -19,7 +19,7 @@ from engine.mask.mask import Mask
 class Program(NamedTuple):
     """The conventions of a function of another program.
 
-    `line` is the line of code for the mask as it is given there, with the words of `_words` in braces,
+    `line` is the line of code for the mask as it is written there, with the words of `_words` in braces,
     `of_colours` the same for several channels, where that is another one. `differs` says in two sentences
     what the program does otherwise; `source` is where that stands.
     """
@@ -73,7 +73,7 @@ def as_program(key: str, mask: Mask, *, normalise: bool, dtype: str, channels: i
     if max(mask.shape) > program.most_side:
         why = f"its grid has {program.most_side} × {program.most_side} cells"
         raise MaskError(what, why, "Use a smaller mask.")
-    given = mask.normalised() if normalise and not program.divides else mask
+    written = mask.normalised() if normalise and not program.divides else mask
     if program.divides:
         normalise = mask.total != 0.0
         if program.key == "gimp" and mask.total <= 0.0:
@@ -84,7 +84,7 @@ def as_program(key: str, mask: Mask, *, normalise: bool, dtype: str, channels: i
     types = {"result_type": "same", "range_mode": "clip"} if program.rounds else {"result_type": "float32"}
     settings = {"flip": program.flip, "border": program.border, "cval": 0.0, "normalise": normalise} | types
     line = program.of_colours if channels > 1 and program.of_colours else program.line
-    return AsProgram(program, mask, settings, line.format_map(_words(given, channels)))
+    return AsProgram(program, mask, settings, line.format_map(_words(written, channels)))
 
 
 def _words(mask: Mask, channels: int) -> dict[str, str]:

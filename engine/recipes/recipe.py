@@ -82,14 +82,14 @@ class Recipe:
     @property
     def where(self) -> dict[str, str]:
         """How it is computed, by the names of options: what is not left to the program."""
-        asked = self.asked
-        found = {
-            "variant": asked.variant,
-            "block": AUTO if asked.block is None else f"{asked.block.x}x{asked.block.y}",
-            "device": asked.device,
-            "layout": AUTO if asked.layout is Layout.PITCHED else str(asked.layout),
+        request = self.asked
+        options = {
+            "variant": request.variant,
+            "block": AUTO if request.block is None else f"{request.block.x}x{request.block.y}",
+            "device": request.device,
+            "layout": AUTO if request.layout is Layout.PITCHED else str(request.layout),
         }
-        return {name: text for name, text in found.items() if text != AUTO}
+        return {name: text for name, text in options.items() if text != AUTO}
 
     @property
     def preset(self) -> str:
@@ -205,8 +205,8 @@ def engine_code(recipe: Recipe) -> str:
 def _chained(recipe: Recipe, chain: Chain) -> list[str]:
     steps = import_module("engine.work.chain_files").entry_of(chain)["steps"]
     # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
-    asked = structs.replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
-    where = _where(replace(recipe, asked=asked))
+    request = structs.replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
+    where = _where(replace(recipe, asked=request))
     return [
         "steps = [",
         *(f"    {step!r}," for step in steps),
@@ -224,7 +224,7 @@ def _filtered(recipe: Recipe) -> list[str]:
     if recipe.asked.result_type != "float32":
         options.append(f"result={recipe.asked.result_type!r}")
     call = "engine.convolve" if recipe.filter.flip else "engine.correlate"
-    given = ", ".join(["picture", "mask", *options, *_where(recipe)])
+    arguments = ", ".join(["picture", "mask", *options, *_where(recipe)])
     mask = f"engine.preset({recipe.preset!r})"
     if not recipe.preset:
         typed = recipe.filter.mask
@@ -232,7 +232,7 @@ def _filtered(recipe: Recipe) -> list[str]:
         mask = f"engine.Mask(\n    [{rows}],\n    anchor={typed.anchor!r},\n    offset={typed.offset!r},\n)"
     return [
         f"mask = {mask}{'.normalised()' * recipe.filter.normalise}",
-        f"values = {call}({given})",
+        f"values = {call}({arguments})",
         f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.asked.chain.range!r})",
         f"engine.save_image(result, {recipe.output!r})",
     ]
@@ -241,10 +241,10 @@ def _filtered(recipe: Recipe) -> list[str]:
 def _operated(recipe: Recipe, step: OperationStep) -> list[str]:
     patch = recipe.patch_path
     options = ["patch=patch"] * bool(patch) + [f"{name}={value!r}" for name, value in step.settings]
-    given = ", ".join(["picture", repr(step.operation), *options, *_where(recipe)])
+    arguments = ", ".join(["picture", repr(step.operation), *options, *_where(recipe)])
     return [
         *[f"patch = engine.open_image({patch!r})"] * bool(patch),
-        f"found = engine.operate({given})",
+        f"found = engine.operate({arguments})",
         "print(found.numbers, found.mark)  # where a patch was found is not drawn, as in the window",
         "if found.picture is not None:  # the counts of a histogram are found.counts",
         "    result = engine.finished_picture(picture, found.picture, picture.dtype)",

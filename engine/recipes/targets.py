@@ -221,7 +221,7 @@ def c_array(recipe: Recipe) -> str:
 class Target(NamedTuple):
     """A form of text: its key, its title in menus, a sentence, and what writes it.
 
-    `write` raises an EngineError for a recipe that cannot be said in it. `is_exact`: what it makes has every
+    `write` raises an EngineError for a recipe that it cannot write. `is_exact`: what it makes has every
     bit of what the window saves.
     """
 

@@ -25,6 +25,6 @@ def run(settings: ScaleSettings) -> int:
         jobs=jobs,
         name=lambda result: "toy",
         baseline="in-one-go",
-        asked={"request": how.document},
+        requested={"request": how.document},
     )
     return measure_cells(cells, how, json=settings.json)

@@ -20,7 +20,7 @@ from engine.commands.arguments import (
     operands,
     option,
     read,
-    refuse_given,
+    refuse_used,
     required,
     several,
     whole,
@@ -240,10 +240,10 @@ def test_that_what_is_missing_or_cannot_be_read_is_refused():
 
 def test_that_an_option_is_refused_only_where_it_changes_something():
     default = read("toy", Toy, ["a", "--out", "b", "--sizes", "3"])
-    refuse_given(default, ("sizes", "gain"), "here", "it is for there", "Leave it out.")
+    refuse_used(default, ("sizes", "gain"), "here", "it is for there", "Leave it out.")
     given = read("toy", Toy, ["a", "--out", "b", "--sizes", "4"])
     with pytest.raises(BadValue, match="--size here: it is for there"):
-        refuse_given(given, ("sizes",), "here", "it is for there", "Leave it out.")
+        refuse_used(given, ("sizes",), "here", "it is for there", "Leave it out.")
 
 
 @pytest.mark.parametrize("word", ["--host", "--host=ana@server", "--host-python"])

@@ -138,12 +138,12 @@ def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, o
 
 def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
     few, device, notes = choose_device(asked(), [photo])
-    assert (few.asked.device, device) == ("cpu", CPU)
+    assert (few.request.device, device) == ("cpu", CPU)
     assert "auto" not in with_gpu
     (note,) = notes
     assert note.startswith("The CPU filters: a GPU would take 1,200 ms to start and copy")
     many, device, notes = choose_device(asked(mask="gaussian:31:5"), [photo] * 1_000_000)
-    assert (many.asked.device, device, notes) == ("cuda:0", GPU, [])
+    assert (many.request.device, device, notes) == ("cuda:0", GPU, [])
 
 
 def test_that_a_picture_that_cannot_be_opened_does_not_decide(with_gpu, photo, tmp_path, monkeypatch):
@@ -168,7 +168,7 @@ def test_that_what_is_named_is_obeyed_and_all_else_stays_on_the_cpu_without_a_wo
     ):
         assert choose_device(asked(options), [photo])[1].kind == kind
     how, device, notes = choose_device(work_of("--operation median"), [photo] * 1_000_000)
-    assert (how.asked.device, device, notes) == ("cpu", CPU, [])
+    assert (how.request.device, device, notes) == ("cpu", CPU, [])
     monkeypatch.setattr(batch_plan, "has_driver", lambda: False)
     _, device, notes = choose_device(asked(), [photo])
     assert (device.kind, notes) == ("cpu", [])
