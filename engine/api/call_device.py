@@ -29,7 +29,7 @@ _KIND = "rates"
 
 def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
     """Return the device that a request names, or that with the faster whole call, and what was compared."""
-    request, cpu, problem, mask = resolved.asked, cpu_info(), resolved.problem, resolved.constant
+    request, cpu, problem, mask = resolved.request, cpu_info(), resolved.problem, resolved.constant
     if request.device != AUTO or request.variant != AUTO:
         return resolved.device, None
     if not has_driver() or planner.cpu_call_us(problem, mask, cpu) < planner.LEAST_GPU_CALL_US:

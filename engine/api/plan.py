@@ -44,12 +44,12 @@ class Plan:
     process, it is made anew there, by the same arguments.
     """
 
-    def __init__(self, asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> None:
-        self.shape, self._own_dtype = shape, given
-        self.dtype = dtype = sample_type(shape, given)
+    def __init__(self, request: PictureRequest, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape, self._own_dtype = shape, dtype
+        self.dtype = dtype = sample_type(shape, dtype)
         # Of one sample, repeated: a plan reads no picture.
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
-        resolved = Resolved(asked, like, np.broadcast_to(np.zeros((), given), shape))
+        resolved = Resolved(request, like, np.broadcast_to(np.zeros((), dtype), shape))
         resolved.device, self._device_reason = faster_device(resolved)
         check_named(resolved)
         variant, job = resolved.choice.variant, resolved.job()
@@ -67,14 +67,14 @@ class Plan:
     def __reduce__(self) -> tuple[object, ...]:
         if self._is_closed:
             raise _freed()
-        return type(self), (self._resolved.asked, self.shape, self._own_dtype)
+        return type(self), (self._resolved.request, self.shape, self._own_dtype)
 
     def _host_call(self) -> OnHost:
         """Return what filters arrays of the host, for the first call with some."""
         prepared = self._prepared
         if prepared is None:
             raise _freed()
-        machine, layout = backend(self.device.key), self._resolved.asked.layout
+        machine, layout = backend(self.device.key), self._resolved.request.layout
         self._on_host = call = machine.caller(prepared, self._resolved.samples, self.result_dtype, layout)
         return call
 

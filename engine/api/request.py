@@ -41,7 +41,7 @@ class PictureCall(Resolved):
 
 def check_named(resolved: Resolved) -> None:
     """Refuse an unknown device, and an illegal block also with a variant that ignores it."""
-    request, device = resolved.asked, resolved.device
+    request, device = resolved.request, resolved.device
     check_choices(request.variant, request.device)
     if request.block is not None and not resolved.choice.variant.uses_block:
         refusal = refuse_block(request.block, device.limits)

@@ -256,7 +256,7 @@ def chain(
     values = applied.values.reshape(call.shape)
     picture = values
     if values.dtype != call.samples.dtype:
-        picture = to_depth(values, call.samples.dtype, range_mode=call.asked.chain.range)
+        picture = to_depth(values, call.samples.dtype, range_mode=call.request.chain.range)
     result = with_steps(applied.result, call.job())
     return Chained(copy.back(values), copy.back(picture), timed_steps(call, result), result)
 

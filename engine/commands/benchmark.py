@@ -187,7 +187,7 @@ def bench_cells(settings: BenchSettings) -> Cells:
     known: Sequence[AnyVariant] = CHAIN_VARIANTS if step is None else step.variants
     variants = [_named(key, step) for key in settings.variants] or tuple(known)
     sweep = Sweep(
-        asked=requests,
+        requests=requests,
         variants=variants,
         sizes=settings.sizes,
         blocks=settings.blocks or (every_block() if settings.best else ()),
@@ -240,12 +240,12 @@ def _requests(settings: BenchSettings) -> list[PictureRequest]:
 
 
 def _masks(sweep: Sweep) -> list[Mask]:
-    return [request.filter.mask for request in sweep.asked if request.filter is not None]
+    return [request.filter.mask for request in sweep.requests if request.filter is not None]
 
 
 def _request_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
     """Return what is measured as plain data."""
-    request, how = sweep.asked[0], settings.measuring
+    request, how = sweep.requests[0], settings.measuring
     if settings.chain is not None:
         return {"request": {"chain": entry_of(request.chain)}}
     if (step := request.operation) is not None:

@@ -212,7 +212,7 @@ class PictureWork(Opening):
     def facts(self, call: Resolved) -> dict[str, object]:
         """Return what is computed, for JSON; a mask before it is turned."""
         if self.chain:
-            return {"operation": "chain", "chain": self.name, "steps": call.asked.chain.text}
+            return {"operation": "chain", "chain": self.name, "steps": call.request.chain.text}
         if self.mask is None:
             return {"operation": self.name, "settings": call.problem.parameters}
         mask = {"name": self.mask.title} | numbers_of(self.mask)
@@ -317,8 +317,8 @@ class PictureWork(Opening):
         """Return what ran, in words."""
         choice, problem = call.choice, call.problem
         block = f", block {choice.block}" if choice.variant.uses_block else ""
-        is_packed = call.asked.layout is Layout.PACKED and call.device.kind == "cuda"
-        rows = f", {call.asked.layout} rows" if is_packed else ""
+        is_packed = call.request.layout is Layout.PACKED and call.device.kind == "cuda"
+        rows = f", {call.request.layout} rows" if is_packed else ""
         rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
         chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""
         where = f"by {choice.variant.key} on {', '.join(titles(used))}{block}{rows}{rounded}{chosen}"
@@ -333,7 +333,7 @@ class PictureWork(Opening):
             "variant": choice.variant.key,
             "device": ", ".join(one.key for one in used),
             "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
-            "layout": str(call.asked.layout) if device.kind == "cuda" else None,
+            "layout": str(call.request.layout) if device.kind == "cuda" else None,
         }
         if self.chain:
             steps = timed_steps(call, proof)

@@ -126,7 +126,7 @@ def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Exa
     resolved = resolved_job(job.changed(variant=key))
     # The block is that of the job's own kernel.
     block = job.block if key == job.variant else None
-    example = Example(resolved.asked.named, resolved.problem, resolved.constant, block)
+    example = Example(resolved.request.named, resolved.problem, resolved.constant, block)
     try:
         if not missing and example.variant.has_kernels:
             example.passes(architecture)

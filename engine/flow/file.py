@@ -195,7 +195,7 @@ class FileFilter:
 
     def _described(self, storage: Storage) -> dict[str, object]:
         """Return what a part is of: the settings, and the file with its size and time."""
-        job, step = self._resolved.job(), self._resolved.asked.filter
+        job, step = self._resolved.job(), self._resolved.request.filter
         chosen = msgspec.structs.replace(self._resolved.chosen, device=self._resolved.device.kind)
         settings: list[object] = [
             repr(chosen), job.task.labels(job).get("weights_digest"),

@@ -91,7 +91,7 @@ class Stream:
         )
 
     def _opened(self, first: Resolved) -> InOrder | Pipeline | Several:
-        device, gpus, layout = first.device, first.devices, first.asked.layout
+        device, gpus, layout = first.device, first.devices, first.request.layout
         self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
         self._chunk_bytes = self.chunk_bytes or _chunk_bytes(first, self.total, len(gpus))
         machine = backend(device.key)
@@ -171,7 +171,7 @@ class Stream:
         height, rows = problem.height, problem.rows_of(self._chunk_bytes)
         if rows < height:
             # Of a mask, whose variant is chosen later, the cells under it.
-            reach = problem.reach if self.in_parts and request.asked.filter else request.reach
+            reach = problem.reach if self.in_parts and request.request.filter else request.reach
             if reach.exact and not reach.whole:
                 return bands(reach, height, rows)
         return (Span(0, height, ((0, height),), 0),)

@@ -56,7 +56,7 @@ class Recipe:
     """A picture, what is done with it, with masks as they were typed, and the file that is written."""
 
     source: Source
-    asked: PictureRequest
+    request: PictureRequest
     output: str  # name of the file to write
     patch_path: str = ""
     host: str = ""  # the server that computes, as ssh calls it; empty for this machine
@@ -70,19 +70,19 @@ class Recipe:
     @property
     def filter(self) -> MaskStep:
         """The mask, where that is all that is done."""
-        step = self.asked.filter
+        step = self.request.filter
         assert step is not None
         return step
 
     @property
     def chain(self) -> Chain | None:
         """The steps, where there are several."""
-        return self.asked.chain if self.asked.step is None else None
+        return self.request.chain if self.request.step is None else None
 
     @property
     def where(self) -> dict[str, str]:
         """How it is computed, by the names of options: what is not left to the program."""
-        request = self.asked
+        request = self.request
         options = {
             "variant": request.variant,
             "block": AUTO if request.block is None else f"{request.block.x}x{request.block.y}",
@@ -114,8 +114,8 @@ class Recipe:
         if self.chain is not None and target == "a C array":
             why = "it has several steps, and an array has one mask"
             raise BadValue("A chain as a C array", why, "Select one step alone, or copy it as Python.")
-        if self.asked.operation is not None:
-            what, why = f"{self.asked.operation.operation} as {target}", "only a mask can be written for it"
+        if self.request.operation is not None:
+            what, why = f"{self.request.operation.operation} as {target}", "only a mask can be written for it"
             raise BadValue(what, why, "Copy it as a command line or as Python.")
 
     def refuse_parts(self, target: str) -> None:
@@ -158,7 +158,7 @@ def option_words(recipe: Recipe, file: str = "") -> list[str]:
         files = import_module("engine.work.chain_files")
         document = {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(recipe.chain)}
         how = ["--chain", file or json.dumps(document, ensure_ascii=False, allow_nan=False)]
-    elif (operation := recipe.asked.operation) is not None:
+    elif (operation := recipe.request.operation) is not None:
         how = ["--operation", operation.operation]
         how += [word for name, value in operation.settings for word in ("--set", f"{name}={value}")]
         how += ["--patch", recipe.patch_path] if recipe.patch_path else []
@@ -181,10 +181,10 @@ def _mask_words(recipe: Recipe, file: str) -> list[str]:
     if recipe.filter.border.takes_value:
         arguments += ["--cval", number_text(recipe.filter.cval)]
     # Values of a float32 picture are saved as they are.
-    if recipe.asked.chain.range != "clip" and recipe.source.dtype != "float32":
-        arguments += ["--range", recipe.asked.chain.range]
-    if recipe.asked.result_type != "float32":
-        arguments += ["--result-type", recipe.asked.result_type]
+    if recipe.request.chain.range != "clip" and recipe.source.dtype != "float32":
+        arguments += ["--range", recipe.request.chain.range]
+    if recipe.request.result_type != "float32":
+        arguments += ["--result-type", recipe.request.result_type]
     return arguments
 
 
@@ -195,7 +195,7 @@ def engine_code(recipe: Recipe) -> str:
     begin = [*(f"# {note}" for note in recipe.notes), "import engine", "", read]
     if recipe.chain is not None:
         body = _chained(recipe, recipe.chain)
-    elif (operation := recipe.asked.operation) is not None:
+    elif (operation := recipe.request.operation) is not None:
         body = _operated(recipe, operation)
     else:
         body = _filtered(recipe)
@@ -205,8 +205,9 @@ def engine_code(recipe: Recipe) -> str:
 def _chained(recipe: Recipe, chain: Chain) -> list[str]:
     steps = import_module("engine.work.chain_files").entry_of(chain)["steps"]
     # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
-    request = structs.replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
-    where = _where(replace(recipe, asked=request))
+    on_cpu = structs.replace(recipe.request, device="cpu")
+    request = on_cpu if recipe.request.device == AUTO else recipe.request
+    where = _where(replace(recipe, request=request))
     return [
         "steps = [",
         *(f"    {step!r}," for step in steps),
@@ -221,8 +222,8 @@ def _filtered(recipe: Recipe) -> list[str]:
     options = [f"border={str(recipe.filter.border)!r}"] * (recipe.filter.border is not Border.ZERO)
     if recipe.filter.border.takes_value:
         options.append(f"cval={recipe.filter.cval!r}")
-    if recipe.asked.result_type != "float32":
-        options.append(f"result={recipe.asked.result_type!r}")
+    if recipe.request.result_type != "float32":
+        options.append(f"result={recipe.request.result_type!r}")
     call = "engine.convolve" if recipe.filter.flip else "engine.correlate"
     arguments = ", ".join(["picture", "mask", *options, *_where(recipe)])
     mask = f"engine.preset({recipe.preset!r})"
@@ -233,7 +234,7 @@ def _filtered(recipe: Recipe) -> list[str]:
     return [
         f"mask = {mask}{'.normalised()' * recipe.filter.normalise}",
         f"values = {call}({arguments})",
-        f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.asked.chain.range!r})",
+        f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.request.chain.range!r})",
         f"engine.save_image(result, {recipe.output!r})",
     ]
 
@@ -253,6 +254,6 @@ def _operated(recipe: Recipe, step: OperationStep) -> list[str]:
 
 
 def _where(recipe: Recipe) -> list[str]:
-    block = recipe.asked.block
+    block = recipe.request.block
     sides = {} if block is None else {"block": (block.x, block.y)}
     return [f"{name}={value!r}" for name, value in (recipe.where | sides).items()]

@@ -156,9 +156,9 @@ def _result(recipe: Recipe) -> list[str]:
             f"shown = (values - low) / (high - low) * {white} if low < high else np.zeros_like(values)",
         ],
     }
-    shown = "shown" if recipe.asked.chain.range in before else "values"
+    shown = "shown" if recipe.request.chain.range in before else "values"
     rounded = f"result = np.clip(np.rint({shown}), 0, {white}).astype(dtype)  # half to even"
-    return [*before.get(recipe.asked.chain.range, []), rounded]
+    return [*before.get(recipe.request.chain.range, []), rounded]
 
 
 _COMBINED = {
@@ -184,7 +184,7 @@ def chain_blocks(recipe: Recipe, target: str, filtering: Callable[[Recipe], list
         step, reads = node.step, [f"results[{ids[at + 1]!r}]" for at in node.inputs]
         lines += ["", f"# {as_comment(f'{step.id}: {step.title}')}"]
         if isinstance(step, MaskStep):
-            one = replace(recipe, asked=one_step(structs.replace(step, input="")))
+            one = replace(recipe, request=one_step(structs.replace(step, input="")))
             lines += [f"picture = {reads[0]}", *filtering(one)]
         elif isinstance(step, CombineStep):
             lines.append(f"values = {_COMBINED[step.how].format(*reads, weight=step.weight)}")

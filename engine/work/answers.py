@@ -166,7 +166,7 @@ def run(request: Run[messages.PictureJob], report: Checkpoint) -> Filtered:
 
 def _keeps_values(resolved: Resolved) -> bool:
     """Return whether the values of the result are kept: of a large picture that can be cut they are not."""
-    job: Any = resolved.asked
+    job: Any = resolved.request
     if keeps_values(job.picture) or job.operation is not None:
         return True
     return bool(resolved.plan) and bool(resolved.reach.whole)
@@ -174,7 +174,7 @@ def _keeps_values(resolved: Resolved) -> bool:
 
 def _allocated(memory: ResultMemory, resolved: Resolved) -> np.ndarray | None:
     """Return the memory for a result that is a picture of the picture's shape; None for another one."""
-    problem, samples, operation = resolved.problem, resolved.samples, resolved.asked.operation
+    problem, samples, operation = resolved.problem, resolved.samples, resolved.request.operation
     if operation is not None and operation.known.result.name != "PICTURE":
         return None
     return memory.allocate(samples, problem.result_dtype)
@@ -184,7 +184,7 @@ def _shown(
     resolved: Resolved, memory: ResultMemory, values: np.ndarray, begin: float, steps: tuple[StepTime, ...]
 ) -> Filtered:
     """Return the reply, with the levels of the result for the screen, and the quantities beside it."""
-    job: Any = resolved.asked
+    job: Any = resolved.request
     samples, answer = resolved.samples, resolved.answer(values)
     if answer.picture is not values:
         pixels = samples if answer.picture is None else answer.picture.reshape(samples.shape)

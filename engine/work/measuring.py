@@ -61,7 +61,7 @@ def with_steps(
 class Sweep:
     """What a benchmark measures: each combination of all lists, on random pictures."""
 
-    asked: Sequence[PictureRequest]  # the lists say variant, block and layout
+    requests: Sequence[PictureRequest]  # the lists say variant, block and layout
     variants: Sequence[AnyVariant]
     sizes: Sequence[tuple[int, int]]  # pictures, width x height, pixels
     blocks: Sequence[Block] = ()
@@ -74,14 +74,14 @@ class Sweep:
     def cells(self) -> int:
         """How many results there will be."""
         of_each = sum(1 for _ in ways(self.variants, self.blocks, self.layouts))
-        return len(self.sizes) * len(self.asked) * of_each
+        return len(self.sizes) * len(self.requests) * of_each
 
     def refuse(self) -> None:
         """Raise an EngineError for what cannot be computed: what is measured by then would be lost."""
         for width, height in self.sizes:
             # The shape alone: it takes no memory.
             shaped = np.broadcast_to(np.zeros((), self.dtype), (height, width, self.channels))
-            for request in self.asked:
+            for request in self.requests:
                 step = request.operation
                 if step is not None:
                     parameters = step.known.read(dict(step.settings))
@@ -96,12 +96,12 @@ class Sweep:
         """Yield every job, in order of sizes, requests, variants, blocks, layouts."""
         for width, height in self.sizes:
             samples = random_picture((height, width, self.channels), self.dtype, self.seed)
-            for request in self.asked:
+            for request in self.requests:
                 resolved = Resolved(request, samples)
                 for variant, block, layout in ways(self.variants, self.blocks, self.layouts):
                     if resolved.step is None:
                         resolved = _on(request, variant, samples)
-                    resolved.asked = replace(resolved.asked, layout=layout)
+                    resolved.request = replace(resolved.request, layout=layout)
                     yield resolved.job_by(variant, block, seed=self.seed)
 
 

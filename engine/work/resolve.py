@@ -46,7 +46,7 @@ class Resolved:
         original: np.ndarray | None = None,
         patch: np.ndarray | None = None,
     ) -> None:
-        self.asked, self.samples = request, samples
+        self.request, self.samples = request, samples
         self.nodes, self.step = request.nodes, request.step
         if not self.nodes:
             why = "every step that its result needs is switched off"
@@ -72,7 +72,7 @@ class Resolved:
     @cached_property
     def devices(self) -> tuple[DeviceInfo, ...]:
         """The devices that share the work: every GPU where all are requested, else the one."""
-        return devices_for(self.asked.named, self.asked.device)
+        return devices_for(self.request.named, self.request.device)
 
     @cached_property
     def device(self) -> DeviceInfo:
@@ -85,7 +85,7 @@ class Resolved:
         if self.step is not None:
             return ()
         plan: Plan = self.task.plan(self.nodes, self._among)
-        if self.asked.result_type != "same":
+        if self.request.result_type != "same":
             return plan
         if (last := plan[-1].quantised(self.samples.dtype.name)) is None:
             what, why = f"step {plan[-1].step.id}", "its result is float32, and not of the picture's type"
@@ -111,7 +111,7 @@ class Resolved:
 
     def in_parts(self, rows: int | None = None) -> Self:
         """Return it with variants that depend on no cut, if none is named; `auto` has so many rows."""
-        if self.asked.operation is not None:
+        if self.request.operation is not None:
             return self
         other = self._without("choice", "plan", "reach", *(() if self.step else ("constant",)))
         other._in_parts, other._part_rows = True, rows
@@ -127,7 +127,7 @@ class Resolved:
     def as_saved(self, saved: np.dtype, range_mode: str) -> Self:
         """Return work whose last kernel writes the samples of a file of a type, where they are the same."""
         is_same = range_mode == "clip"
-        if range_mode == "absolute" and (step := self.asked.filter) is not None:
+        if range_mode == "absolute" and (step := self.request.filter) is not None:
             # No result is below 0.
             mask, ghost = step.applied, float(self.problem.ghost_value)
             is_same = min(float(mask.weights.min()), mask.offset, ghost) >= 0.0
@@ -138,7 +138,7 @@ class Resolved:
     @property
     def is_finite(self) -> bool:
         """Whether no result of a mask can become infinite, which is noted (`Loss`)."""
-        samples, step = self.samples.dtype, self.asked.filter
+        samples, step = self.samples.dtype, self.request.filter
         if step is None or samples == np.float32:
             return False
         mask, ghost = step.applied, float(self.problem.ghost_value)
@@ -149,7 +149,7 @@ class Resolved:
     @property
     def chosen(self) -> PictureRequest:
         """The request with the device, the variants and the blocks that were chosen."""
-        request = replace(self.asked, device=self.device.key)
+        request = replace(self.request, device=self.device.key)
         if self.step is not None:
             variant, block, _ = self.choice
             return request.changed(variant=variant.key, block=block)
@@ -166,17 +166,17 @@ class Resolved:
             if self.plan[-1].quantised(self.samples.dtype.name) is None:
                 return None
             chain = self._without("plan", "constant")
-            chain.asked, chain.problem = replace(self.asked, result_type="same"), self.problem.quantised
+            chain.request, chain.problem = replace(self.request, result_type="same"), self.problem.quantised
             return chain
         problem, (chosen, block, _) = self.problem.quantised, self.choice
         if problem is None or chosen.why_not(problem, self.constant, block, self.device.limits):
             return None
         other = copy(self)
         # Not what `auto` would choose for such results: another variant may round otherwise.
-        own = block if chosen.uses_block else self.asked.block
+        own = block if chosen.uses_block else self.request.block
         changes = {"result_type": "same", "variant": chosen.key, "block": own}
-        other.asked, other.choice, other.problem = self.asked.changed(**changes), self.choice, problem
-        other.step = other.asked.step
+        other.request, other.choice, other.problem = self.request.changed(**changes), self.choice, problem
+        other.step = other.request.step
         return other
 
     def job(self) -> AnyJob:
@@ -187,8 +187,8 @@ class Resolved:
         self, variant: Any, block: Block | None = None, reason: Reason | None = None, *, seed: int = 0
     ) -> AnyJob:
         """Return the job by a variant, whatever the request names; its own block where none is given."""
-        block = block or variant.block_for(self.asked.block)
-        of_picture = self.problem, self.samples, self.constant, self.asked.layout
+        block = block or variant.block_for(self.request.block)
+        of_picture = self.problem, self.samples, self.constant, self.request.layout
         return Job(self.task, variant, block, *of_picture, reason, seed)
 
     def at(self, samples: np.ndarray) -> Self:

@@ -58,11 +58,11 @@ class CopyAs(QObject):
         server, shown = self._state.machine, self._state.last_result
         try:
             recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
-            is_chosen = recipe.asked.variant == AUTO and recipe.chain is None
+            is_chosen = recipe.request.variant == AUTO and recipe.chain is None
             if target.is_exact and is_chosen and shown is not None and not self._display.is_earlier:
                 # The kernel that made what is shown: elsewhere Automatic may choose another one, and kernels
                 # of a GPU differ in the last bits. The steps of a chain keep their own.
-                recipe = replace(recipe, asked=recipe.asked.changed(variant=shown.variant))
+                recipe = replace(recipe, request=recipe.request.changed(variant=shown.variant))
             text = target.write(recipe)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
@@ -102,7 +102,7 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, who
             request = structs.replace(request, result_type=settings.result_type)
     return Recipe(
         source=source,
-        asked=request,
+        request=request,
         output=f"{stem}{suffix}",
         patch_path="" if workspace.is_filtering else settings.patch_path,
         host=host,
@@ -118,14 +118,14 @@ def job_words(workspace: Workspace, folder: Path) -> list[str]:
     """
     # The pictures are others than the one that is open.
     recipe = replace(recipe_of(workspace, whole=True), source=Source())
-    if recipe.asked.device == SIMULATOR:
-        request = structs.replace(recipe.asked, device=AUTO, layout=Layout.PITCHED)
+    if recipe.request.device == SIMULATOR:
+        request = structs.replace(recipe.request, device=AUTO, layout=Layout.PITCHED)
         request = request if request.step is None else request.changed(variant=AUTO, block=None)
-        recipe = replace(recipe, asked=request)
+        recipe = replace(recipe, request=request)
     file = folder / ("mask.json" if recipe.chain is None else "chain.json")
     if recipe.chain is not None:
         import_module("engine.work.chain_files").save_chain(recipe.chain, file)
-    elif recipe.asked.filter is not None:
+    elif recipe.request.filter is not None:
         save_mask(recipe.filter.mask, file)
     return option_words(recipe, str(file))
 

@@ -257,7 +257,7 @@ def test_that_every_block_is_refused_with_a_reason_or_gives_the_right_result(dev
     # A mask of one row, which every variant takes, and one of rank 1.
     masks = [gaussian(1, 5, 1.0), gaussian(5, 5, 1.0)] if known.most_rows > 1 else [gaussian(1, 5, 1.0)]
     cells = Sweep(
-        asked=[mask_request(mask=mask, device=device) for mask in masks],
+        requests=[mask_request(mask=mask, device=device) for mask in masks],
         variants=[known],
         sizes=[(131, 67)],
         blocks=every_block(),

@@ -112,7 +112,7 @@ def test_that_the_variant_and_its_reason_are_those_for_float32():
         for result_type in ("float32", "auto")
     )
     assert whole.choice == floats.choice
-    assert (whole.asked.result_type, floats.asked.result_type) == ("same", "float32")
+    assert (whole.request.result_type, floats.request.result_type) == ("same", "float32")
 
 
 def test_that_what_filters_is_imported_while_the_picture_is_opened():

@@ -403,7 +403,7 @@ def test_that_two_samples_become_one_as_the_kernel_makes_it_of_them():
         ]
         calls = [call_of(steps[:count], picture) for count in (1, 2)]
         other, both = (compute(call.job(), backend(CPU)).reshape(picture.shape) for call in calls)
-        step = calls[1].asked.chain.steps[-1]
+        step = calls[1].request.chain.steps[-1]
         made = combined(step.how, step.weights, picture, other)
         np.testing.assert_array_equal(made.value, both)
 

@@ -168,7 +168,7 @@ def assert_within_bound(workspace, recipe, code):
     in_order = values[..., ::-1] if "cv2.imread" in code and values.ndim == 3 else values
     assert in_order.shape == pixels.shape, code
     samples = as_samples(pixels if pixels.ndim == 3 else pixels[..., np.newaxis])
-    resolved = Resolved(structs.replace(recipe.asked, device="cpu"), samples)
+    resolved = Resolved(structs.replace(recipe.request, device="cpu"), samples)
     plan = CHAIN.plan(resolved.nodes, Among(samples, resolved.device))
     exact = ChainOracle(samples, plan).results(*map(np.arange, pixels.shape[:2])).range
     difference = np.abs(in_order.reshape(exact.value.shape) - exact.value)
@@ -231,7 +231,7 @@ def test_that_the_menu_copies_what_the_page_shows_or_says_why_not(haloscope):
         haloscope.actions[f"copy_as:{target.key}"].trigger()
         recipe = recipe_of(haloscope.workspace, "astronaut-sharpen")
         used = haloscope.state.last_result.variant
-        recipe = replace(recipe, asked=recipe.asked.changed(variant=used)) if target.is_exact else recipe
+        recipe = replace(recipe, request=recipe.request.changed(variant=used)) if target.is_exact else recipe
         assert QGuiApplication.clipboard().text() == target.write(recipe)
         assert target.title in haloscope.messages.newest.what
     QGuiApplication.clipboard().setText("kept")
