@@ -44,12 +44,12 @@ class Plan:
     process, it is made anew there, by the same arguments.
     """
 
-    def __init__(self, request: PictureRequest, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.shape, self._own_dtype = shape, dtype
-        self.dtype = dtype = sample_type(shape, dtype)
+    def __init__(self, request: PictureRequest, shape: tuple[int, ...], own_dtype: np.dtype) -> None:
+        self.shape, self._own_dtype = shape, own_dtype
+        self.dtype = dtype = sample_type(shape, own_dtype)
         # Of one sample, repeated: a plan reads no picture.
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
-        resolved = Resolved(request, like, np.broadcast_to(np.zeros((), dtype), shape))
+        resolved = Resolved(request, like, np.broadcast_to(np.zeros((), own_dtype), shape))
         resolved.device, self._device_reason = faster_device(resolved)
         check_named(resolved)
         variant, job = resolved.choice.variant, resolved.job()
