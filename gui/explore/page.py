@@ -32,7 +32,7 @@ from gui.widgets.panel_parts import boxed, choices_of, column
 
 _TOOLS = ("save", "undo", "redo")
 # Panels that are made when they are first visible: of the place with the runs, of Inspect, of Explain.
-_OF_MASK = {"doctor": "Analysis"}
+_OF_MASK = {"analysis": "Analysis"}
 _OF_RUNS = {"blocks": "Block sizes"}
 _INSPECT = {"lens": "Lens", "look": "Histogram", "history": "History"}
 _EXPLAIN = {name: name.capitalize() for name in ("why", "launch", "tile", "code", "ablation", "roofline")}
@@ -54,7 +54,7 @@ class ExplorePage(ExploreParts):
     table_actions: ClassVar = (*RunsPage.table_actions[:3], "show_recorded", "clear_results")
     sections: ClassVar = {
         "": "window.md#explore", "inspect": "window.md#explore", "explain": "window.md#explore",
-        "mask": "window.md#mask", "kernel": "window.md#kernel", "doctor": "window.md#analysis",
+        "mask": "window.md#mask", "kernel": "window.md#kernel", "analysis": "window.md#analysis",
         "history": "window.md#history", "picture": "window.md#picture", "results": "window.md#runs",
         "lens": "looking.md#the-lens", "look": "looking.md#look", "blocks": "measuring.md#block-sizes",
         "tile": "course.md#the-tile-of-a-block-cell-by-cell", "launch": "measuring.md#the-launch",

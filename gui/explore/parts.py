@@ -121,7 +121,7 @@ class ExploreParts(RunsPage):
     )
     lens = _made_later("inspect.lens_panel:LensState", lambda page: (page.display, *page._of_picture))
     look = _made_later("inspect.look_panel:LookState", lambda page: page._of_picture)
-    doctor = _made_later("inspect.doctor_panel:DoctorState", lambda page: (page.workspace,))
+    analysis = _made_later("inspect.analysis_panel:MaskAnalysis", lambda page: (page.workspace,))
     # A dialog, and the list of steps, which comes with the second one.
     batch = _made_later(
         "batch.batch_dialog:BatchDialog",

@@ -1,4 +1,4 @@
-"""The mask doctor, the panel Look and the lens in the window."""
+"""The mask analysis, the panel Look and the lens in the window."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.verification import Region
 from engine.work.filtering.sum_order import SumOrder, by_rows
-from gui.explore.inspect.doctor_panel import DoctorPanel, DoctorState
+from gui.explore.inspect.analysis_panel import AnalysisPanel, MaskAnalysis
 from gui.explore.inspect.lens import FilterLens, Looked
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import DragTool, PixelLine
@@ -22,18 +22,18 @@ from tests.picture_jobs import mask_job
 @pytest.fixture
 def state(workspace):
     workspace.set_mask(preset("sobel-x"))
-    return DoctorState(workspace)
+    return MaskAnalysis(workspace)
 
 
 @pytest.fixture
 def panel(qtbot, state, show_widget):
-    panel = show_widget(DoctorPanel(state), 700, 260)
+    panel = show_widget(AnalysisPanel(state), 700, 260)
     with qtbot.waitSignal(state.changed, check_params_cb=lambda: state.examination is not None):
         state.watch(True)
     return panel
 
 
-def test_that_the_doctor_says_what_a_mask_is_and_costs_as_it_is_applied(panel, workspace, qtbot, state):
+def test_that_the_analysis_says_what_a_mask_is_and_costs_as_it_is_applied(panel, workspace, qtbot, state):
     picture = workspace.picture
     samples = picture.height * picture.width * picture.channels
     shown = panel.findings.shown

@@ -27,7 +27,7 @@ from gui.widgets.panel_parts import PANEL_MARGINS, boxed, column, folding_row, r
 from gui.widgets.plot import Plot, pg
 
 
-class DoctorState(Question):
+class MaskAnalysis(Question):
     """The examination of the present mask, or of an earlier one while that is on its way."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -204,12 +204,12 @@ _BESIDE_FROM = 48 * GRID
 _LINES = 4
 
 
-class DoctorPanel(QWidget):
+class AnalysisPanel(QWidget):
     """Shows the examination of the mask. It is made when it is first visible, for its plot."""
 
-    def __init__(self, doctor: DoctorState) -> None:
-        super().__init__(accessibleName="Mask doctor")
-        self._doctor = doctor
+    def __init__(self, analysis: MaskAnalysis) -> None:
+        super().__init__(accessibleName="Mask analysis")
+        self._analysis = analysis
         self.plot = ResponsePlot()
         self.split_button = QPushButton("Split into two steps")
         self.findings = Findings("What is known of the mask", _LINES, HALF_GRID)
@@ -217,11 +217,11 @@ class DoctorPanel(QWidget):
         # Scrolled alone, so that the picture stays in view.
         halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         self.setLayout(column(halves, margins=PANEL_MARGINS))
-        self.split_button.clicked.connect(doctor.split)
-        follow(self._show, doctor.changed)
+        self.split_button.clicked.connect(analysis.split)
+        follow(self._show, analysis.changed)
 
     def _show(self) -> None:
-        known, workspace = self._doctor.examination, self._doctor.workspace
+        known, workspace = self._analysis.examination, self._analysis.workspace
         self.split_button.setEnabled(known is not None and known.factors is not None)
         self.split_button.setToolTip(_SPLIT_TIP if self.split_button.isEnabled() else _NOT_SEPARABLE)
         if known is None:
@@ -229,5 +229,5 @@ class DoctorPanel(QWidget):
         picture = workspace.picture
         shape = (picture.height, picture.width, picture.channels) if picture is not None else None
         self.findings.show_findings(findings(known, workspace.settings.border, shape))
-        self.findings.setEnabled(not self._doctor.is_earlier)
-        self.plot.show_response(known.response, gain_text(known), is_earlier=self._doctor.is_earlier)
+        self.findings.setEnabled(not self._analysis.is_earlier)
+        self.plot.show_response(known.response, gain_text(known), is_earlier=self._analysis.is_earlier)
