@@ -13,7 +13,7 @@ import time
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from engine.cluster import connected
@@ -33,6 +33,8 @@ from engine.process import bytes_text, cores, launches_on
 FILES_PER_THREAD, GROUPS_AHEAD, RETRIES = 8, 2, 3
 # What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
 _BASE_BYTES, _LEFT_BY_DASK = 256 << 20, 0.9
+# A worker's, by what it may take: pictures of its threads that take more together wait for one another.
+_memory = cache(PictureMemory)
 
 
 def run(batch: Batch, plan: BatchPlan) -> None:
@@ -89,11 +91,11 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, pickled: byt
     `auto` chooses. Called on: a thread of a worker.
     """
     worker, machine, remedy = loaded("distributed", "A worker").get_worker(), platform.node(), RAISE_LIMIT
-    each = (worker.memory_manager.memory_limit or sys.maxsize) // worker.state.nthreads
-    most = max(0, int(each * _LEFT_BY_DASK) - _BASE_BYTES)
+    limit = worker.memory_manager.memory_limit or sys.maxsize
+    most = max(0, int(limit * _LEFT_BY_DASK) - _BASE_BYTES)
     if most < how.saving.max_bytes:
         how = replace(how, saving=replace(how.saving, max_bytes=most))
-        where = f"this one on {machine} has {bytes_text(each)} for each of its threads"
+        where = f"this one on {machine} has {bytes_text(limit)}"
         remedy = f"Give the workers more memory: {where}."
     file: PictureFile = pickle.loads(pickled)
     try:
@@ -103,7 +105,7 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, pickled: byt
                 shared = "Put it on a disk that all machines share."
                 raise EngineError(what, "its disks do not have it", shared)
         with cpu_chosen_as(asking_cores), launches_on(1):
-            encoded, finished = all_the_way(how, file, PictureMemory(), remedy=remedy)
+            encoded, finished = all_the_way(how, file, _memory(most), remedy=remedy)
         # Dask may run a task again whose worker died after it wrote.
         write_result(encoded, file, may_be_there=True)
     except (EngineError, MemoryError) as error:
