@@ -35,7 +35,7 @@ from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write, make_folder
 from engine.flow.chunks import Flow
-from engine.flow.stream import InStream, Preparing, Stream
+from engine.flow.stream import Preparing, Stream, StreamPicture
 from engine.geometry.border import RangeMode, Span, bands
 from engine.image.format import RAISE_LIMIT, Form
 from engine.image.save import Conversion, Loss, finished_picture
@@ -294,13 +294,13 @@ class Batch:
             sys.setswitchinterval(switch_s)
 
     def through(
-        self, ready: Callable[[FileTask], InStream | None], threads: int,
+        self, ready: Callable[[FileTask], StreamPicture | None], threads: int,
         tasks: Iterable[Sequence[PictureFile]],
         **more: Any,
     ) -> None:  # fmt: skip
         """Have the files of tasks taken by so many threads, and report them; `more` is as of `Flow`."""
 
-        def begun(task: FileTask) -> InStream | None:
+        def begun(task: FileTask) -> StreamPicture | None:
             self._end_if_stopped()
             try:
                 return ready(task)
@@ -336,12 +336,12 @@ class Batch:
                 done = all_the_way(plan.how, task.files[0], memory, go_on=self._end_if_stopped)
             task.write = lambda: self._write(*done)
 
-        def in_stream(task: FileTask) -> InStream:
+        def in_stream(task: FileTask) -> StreamPicture:
             job = job_for(plan.how, task.files[0], memory, task.loan)
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
-            streamed = InStream(job.call, job.result_array())
+            streamed = StreamPicture(job.call, job.result_array())
             task.write = lambda: self._write(*job.verified_and_encoded(streamed.out))
             return streamed
 

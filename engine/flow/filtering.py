@@ -18,7 +18,7 @@ from engine.device.host_memory import empty_result
 from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.flow.chunks import Queue, Timeline
-from engine.flow.stream import DEFAULT_RING, InStream, Stream
+from engine.flow.stream import DEFAULT_RING, Stream, StreamPicture
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.image.picture import Picture
@@ -227,7 +227,7 @@ def filter_stream(
         PictureCall(np.zeros((1, 1), np.uint8), request)
     outputs, values = Outputs((out,) if isinstance(out, np.ndarray) else out), []
 
-    def all_pictures() -> Iterator[InStream]:
+    def all_pictures() -> Iterator[StreamPicture]:
         images: Iterable[Any] = (pictures,) if is_one else pictures  # type: ignore[assignment]
         for number, image in enumerate(images):
             try:
@@ -240,9 +240,9 @@ def filter_stream(
                     error.what = f"picture {number + 1} of the batch: {error.what}"
                     error.args = (error.what, *error.args[1:])
                 raise
-            yield InStream(call, place)
+            yield StreamPicture(call, place)
 
-    def received(work: InStream) -> None:
+    def received(work: StreamPicture) -> None:
         if receive is None:
             values.append(work.out)
         else:
@@ -264,7 +264,7 @@ def measured_in_chunks(
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         out = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
-        return out, Stream(total=1).run([InStream(call, out)])
+        return out, Stream(total=1).run([StreamPicture(call, out)])
 
     values, first = streamed()
     keys = {chunk.device for chunk in first.chunks}

@@ -19,7 +19,7 @@ import numpy as np
 from engine.device.host_memory import reused_array, reused_result, trim_reused
 from engine.errors import BadValue
 from engine.flow.chunks import Flow
-from engine.flow.stream import InStream, Stream
+from engine.flow.stream import Stream, StreamPicture
 from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import Span, bands_between
 from engine.image.large.source import LargePicture, Storage
@@ -116,7 +116,7 @@ def _resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-class RowBand(InStream):
+class RowBand(StreamPicture):
     """A band of the result; all but where it lies is there from when it is read until it is taken."""
 
     rows: np.ndarray  # of the picture, with its alpha, that belong to the results; `out` has the halo's, too
@@ -187,7 +187,7 @@ class _Bands(Stream):
 
     _rows = 0
 
-    def send(self, work: InStream) -> None:
+    def send(self, work: StreamPicture) -> None:
         if len(work.out) > self._rows:
             trim_reused()
             self._rows = len(work.out)

@@ -34,7 +34,7 @@ SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
 
 
 @dataclass(eq=False, slots=True)
-class InStream:
+class StreamPicture:
     """A picture with what is done with it, and the array for its result, in the shape of the picture."""
 
     request: Resolved
@@ -60,7 +60,7 @@ class Stream:
     def __post_init__(self) -> None:
         self._chunks: list[Chunk] = []
         self._variants: dict[str, None] = {}
-        self._finished: list[InStream] = []
+        self._finished: list[StreamPicture] = []
         self._activate: Callable[[], None] = lambda: None
         self._stack, self._numbers, self._pictures = ExitStack(), itertools.count(), itertools.count()
         self._device: InOrder | Pipeline | Several | None = None
@@ -72,11 +72,11 @@ class Stream:
 
     def run(
         self,
-        pictures: Iterable[InStream],
-        received: Callable[[InStream], None] = lambda work: None,
+        pictures: Iterable[StreamPicture],
+        received: Callable[[StreamPicture], None] = lambda work: None,
     ) -> Timeline:
         """Return when each chunk was in which queue; `received` gets each picture in order, once whole."""
-        Flow[InStream](stream=lambda: self).run(pictures, received)
+        Flow[StreamPicture](stream=lambda: self).run(pictures, received)
         if self._device is None:
             what, why = "The batch is empty", "there is nothing to filter"
             raise BadValue(what, why, "Pass at least one picture.")
@@ -113,7 +113,7 @@ class Stream:
         """Whether the chunks of another picture can be begun."""
         return self._device is None or (self._left is None and self._device.has_room)
 
-    def send(self, work: InStream) -> None:
+    def send(self, work: StreamPicture) -> None:
         """Send the chunks of a picture through the device, as it has room."""
         self._device = self._device or self._opened(work.request)
         # The generator of pictures may have selected another device.
@@ -122,7 +122,7 @@ class Stream:
         self._left = self._chunks_of(work)
         self._send_on()
 
-    def wait(self) -> list[InStream]:
+    def wait(self) -> list[StreamPicture]:
         """Wait until pictures are finished, and return them."""
         assert self._device is not None
         self._activate()
@@ -144,7 +144,7 @@ class Stream:
             else:
                 self._device.send(job)
 
-    def _chunks_of(self, work: InStream) -> Iterator[ChunkJob]:
+    def _chunks_of(self, work: StreamPicture) -> Iterator[ChunkJob]:
         request, samples = work.request, work.request.samples
         target = work.out.reshape(request.problem.result_shape)
         spans = self._bands(request)

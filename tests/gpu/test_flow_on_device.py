@@ -10,7 +10,7 @@ from engine.commands.command_line import main
 from engine.commands.filtering import FilterSettings
 from engine.commands.picture_work import work_for
 from engine.flow import rows as memory_plan
-from engine.flow.stream import InStream, Stream
+from engine.flow.stream import Stream, StreamPicture
 from engine.geometry.border import Border
 from engine.work.chain_files import ready_chains
 from engine.work.operations.contract import OPERATIONS
@@ -31,7 +31,7 @@ def assert_streamed(call):
     whole = call.filter()
     stream = Stream(chunk_bytes=100_000, ring=3, total=1)
     out = np.empty_like(whole)
-    timeline = stream.run([InStream(call, out)])
+    timeline = stream.run([StreamPicture(call, out)])
     assert len(timeline.chunks) > 2 or call.reach.whole
     np.testing.assert_array_equal(out, whole)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.api.request import PictureCall, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
-from engine.flow.stream import InStream, Stream
+from engine.flow.stream import Stream, StreamPicture
 from engine.geometry.border import Border, cut
 from engine.mask.mask import Mask
 from engine.work import resolve
@@ -151,7 +151,7 @@ def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch,
         call.devices, call.device = devices, devices[0]
         stream = Stream(chunk_bytes=chunk_bytes, ring=2, total=1)
         out = np.empty_like(whole)
-        stream.run([InStream(call, out)])
+        stream.run([StreamPicture(call, out)])
         np.testing.assert_array_equal(out, whole)
 
     check()
